@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -22,8 +23,13 @@ def family(pid: int) -> list[int]:
 
 
 def proportional_mb(pids: list[int]) -> float:
-    """The summed PSS of processes, in MB."""
-    return sum(_pss_kb(pid) for pid in pids) / 1024
+    """The summed PSS of processes, in MB. Those below the first may end meanwhile: they have nothing then."""
+    first, *below = pids
+    total = _pss_kb(first)
+    for pid in below:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            total += _pss_kb(pid)
+    return total / 1024
 
 
 def _pss_kb(pid: int) -> int:

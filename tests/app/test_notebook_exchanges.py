@@ -61,6 +61,7 @@ print(json.loads(subprocess.run(command, capture_output=True, check=True).stdout
 }
 
 
+@pytest.mark.slow
 async def test_five_clients_ask_an_api_without_its_secret(
     client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,3 +42,11 @@ async def test_a_program_that_cannot_start_is_a_failure_with_its_last_words(tmp_
 
 def test_the_memory_of_a_process_is_more_than_nothing() -> None:
     assert proportional_mb([os.getpid()]) > 1
+
+
+def test_a_process_that_ended_since_it_was_listed_takes_nothing_and_the_first_must_be_there() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert proportional_mb([os.getpid(), ended.pid]) > 1
+    with pytest.raises(FileNotFoundError):
+        proportional_mb([ended.pid])

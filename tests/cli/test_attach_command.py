@@ -12,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from cellwright.testing import CallTool
 from tests.cli.in_process import run_here
 from tests.cli.terminal import Terminal, on_terminal
+from tests.cli.test_run_commands import MODEL, Person, person
 from tests.kernel.stock_marimo import StockMarimo, stock_marimo, write_notebook
+from tests.runs.factory import apply, create, finish
+
+__all__ = ["person"]
 
 EDITS = '[{"op": "create", "code": "z = x + 41\\nz"}]'
 
@@ -62,6 +67,19 @@ def test_servers_are_listed_with_whether_they_want_a_token(stock: StockMarimo, t
     run_here(tmp_path / "home", "attach", f"{stock.url}/?access_token=abc", code=2)
 
 
+def test_a_goal_in_a_stock_notebook_needs_a_model_and_somebody_to_be_asked(stock: StockMarimo, tmp_path: Path) -> None:
+    home, goal = tmp_path / "home", ("run", "triple it", "--attach", stock.url, "--model")
+    here: dict[str, Any] = {"folder": tmp_path}
+    refused = run_here(home, *goal, "near:one", "--approve", "never", code=3, **here)
+    assert "outside any cage, so somebody must be there to be asked" in refused.stderr
+    assert "does not change other people's notebooks" in run_here(home, *goal, "analyst", code=2, **here).stderr
+    gone = run_here(home, "run", "x", "--attach", "127.0.0.1:1", "--model", "near:one", code=1, **here)
+    assert "No marimo server answers" in gone.stderr
+    other = run_here(home, *goal, "near:one", "--kernel", "no-such", code=2, **here)
+    assert "No kernel of Jupyter is called 'no-such'" in other.stderr
+    assert not list(tmp_path.glob("*.py"))
+
+
 @pytest.mark.slow
 def test_a_token_is_read_from_a_file_and_a_wrong_one_is_told(tmp_path: Path) -> None:
     (tmp_path / "right").write_text("right-token-1\n")
@@ -76,6 +94,11 @@ def test_a_token_is_read_from_a_file_and_a_wrong_one_is_told(tmp_path: Path) -> 
         assert len(told(home, stock.url, "--token-file", str(tmp_path / "right"))["cells"]) == 1
         kept = [path for path in home.rglob("*") if path.is_file() and b"right-token" in path.read_bytes()]
         assert kept == []
+        # Only if a person says so.
+        run_here(home, "attach", stock.url, "--token-file", str(tmp_path / "right"), "--keep-token")
+        assert len(told(home, stock.url)["cells"]) == 1
+        run_here(home, "attach", stock.url, "--forget-token")
+        assert "wants its token" in run_here(home, "attach", stock.url, code=2).stderr
 
 
 @pytest.mark.slow
@@ -114,3 +137,29 @@ def test_a_copy_is_worked_on_in_the_cage_and_handed_back(stock: StockMarimo, tmp
         shown.wait_for("11")
         assert shown.end() == 0
     assert [cell["code"] for cell in told(home, stock.url)["cells"]] == ["x = 1", "y = x + 10\ny"]
+
+
+@pytest.mark.slow
+def test_a_goal_changes_a_stock_notebook_after_a_yes_from_the_inbox_and_the_audit_tells_it(
+    stock: StockMarimo, person: Person
+) -> None:
+    created = {"edits": [{"op": "create", "code": "tripled = x * 3\ntripled"}]}
+    person.provider.script(
+        apply(create("tripled = x * 3\ntripled", "tripled")),
+        CallTool("apply_attached", created),
+        finish("It is {tripled}."),
+    )
+    person.cellwright("run", "Triple x.", "--attach", stock.url, *MODEL, "--effort", "quick", code=4)
+    assert "tripled" not in stock.notebook.read_text()
+    [question] = person.looks_json("runs", "show", "last")["questions"]
+    shown = person.looks("inbox", "show", question["id"]).stdout
+    assert "Change a cell of a notebook outside our cage" in shown and "+tripled = x * 3" in shown
+    person.looks("inbox", "answer", question["id"], "once", "--fingerprint", question["fingerprint"])
+    person.cellwright("runs", "watch", "last")
+    assert "tripled = x * 3" in stock.notebook.read_text()
+    copy = person.project / "triple-x.py"
+    assert "tripled = x * 3" in copy.read_text() and "y = x + 1" in copy.read_text()
+    lines = person.looks_json("audit")["entries"]
+    assert [(line["verdict"], line["result"]) for line in lines if line["kind"] == "change-attached"] == [
+        ("allow", "done")
+    ]

@@ -195,6 +195,7 @@ def test_file_servers_and_apis_say_in_a_sentence_why_they_cannot_be_opened(
     assert "https:// or http://" in plain["hint"]
 
 
+@pytest.mark.slow
 def test_files_of_a_connection_are_listed_in_the_terminal(home: Path, files: Path) -> None:
     with web_server(files) as web:
         url = web.options["url"]

@@ -82,6 +82,7 @@ def test_cells_that_were_executed_in_another_order_are_told(tmp_path: Path) -> N
     assert "executed in another order" in imported(tmp_path, file, code=0)["notes"][0]
 
 
+@pytest.mark.slow
 def test_a_notebook_in_another_language_or_none_at_all_is_refused_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "bad.ipynb").write_text('{"cells": 3}')
     (tmp_path / "r.ipynb").write_bytes((WILD / "r_notebook.ipynb").read_bytes())
@@ -145,3 +146,21 @@ def test_an_exported_notebook_runs_equal_in_nbclient(tmp_path: Path) -> None:
 
     assert shown(again) == shown(nbformat.read(tmp_path / "out.ipynb", as_version=4))
     assert len(shown(again)) == 3
+
+
+@pytest.mark.slow
+def test_a_goal_on_a_notebook_of_jupyter_imports_it_first_and_never_writes_over_one(tmp_path: Path) -> None:
+    file, home = tmp_path / "birds.ipynb", tmp_path / "home"
+    file.write_text(notebook("import pandas as pd\nbirds = pd.read_csv('birds.csv')", "len(birds)"))
+    (tmp_path / "birds.csv").write_text("kind,grams\ntit,11\nowl,400\n")
+    goal = ("run", "How many rows are there?", "--data", "birds.csv", "--model", "analyst", "--notebook", file.name)
+    said = run_here(home, *goal, "--project", ".", "--json", folder=tmp_path, code=None)
+    assert "birds.ipynb became birds.py: 2 of 2 cells proven" in said.stderr
+    assert "cellwright notebook export birds.py --ipynb" in said.stderr
+    codes = [cell.code for cell in read(tmp_path / "birds.py").document.cells]
+    assert "len(birds)" in codes
+    assert "birds.py" in run_here(home, *goal, folder=tmp_path, code=2).stderr
+    run_here(
+        home, "notebook", "export", str(tmp_path / "birds.py"), "--ipynb", "-o", str(tmp_path / "back.ipynb"), code=None
+    )
+    assert json.loads((tmp_path / "back.ipynb").read_text())["cells"]

@@ -143,6 +143,7 @@ def test_everything_that_can_be_carried_arrives(pair: Pair) -> None:
     assert 0 < pair.exported["bytes"] < 40_000_000
 
 
+@pytest.mark.slow
 def test_what_cannot_be_carried_is_left_with_a_short_reason(pair: Pair) -> None:
     left = pair.exported["left"]
     assert left.keys() == {"missing", *UNCARRIABLE}

@@ -125,6 +125,7 @@ def test_every_crash_point_is_visited(undisturbed: dict[str, Any]) -> None:
     assert {point: visited[point] >= max(visits) for point, visits in VISITS.items()} == dict.fromkeys(VISITS, True)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_each_kind_of_point_gives_the_same_result(
     warm: Warm, fresh_sqlite: str, tmp_path: Path, undisturbed: dict[str, Any]
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,7 +50,8 @@ def stock_marimo(
 ) -> Generator[StockMarimo]:
     """`marimo edit NOTEBOOK --headless`, until it answers; ended with the block."""
     port = port or _free_port()
-    opens = ["--token-password", token] if token else ["--no-token"]
+    # Not an argument, which every process could read.
+    opens = ["--token-password-file", "-"] if token else ["--no-token"]
     state = notebook.parent / "state"
     home = {
         "HOME": str(notebook.parent),
@@ -58,10 +60,14 @@ def stock_marimo(
         "MARIMO_SKIP_UPDATE_CHECK": "1",
     }
     command = [python, "-m", "marimo", "edit", str(notebook), "--headless", *opens, "--port", str(port)]
-    with (notebook.parent / "marimo.log").open("wb") as log:
+    # It prints its address with the token: a file that only the server has.
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            command, env={**os.environ, **home}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=notebook.parent
+            command, env={**os.environ, **home}, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=notebook.parent
         )
+        assert process.stdin is not None
+        process.stdin.write(token.encode())
+        process.stdin.close()
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url, process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, Permit, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permit, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.kernel.observation import CellFault, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.document import CellConfig, Document
@@ -76,6 +79,7 @@ def by_code(document: Document, code: str) -> Any:
     return next(cell for cell in document.cells if cell.code == code)
 
 
+@pytest.mark.slow
 async def test_a_notebook_nobody_has_open_is_opened_edited_run_and_taken_back(stock: StockMarimo) -> None:
     async with attached(stock) as notebook:
         before = codes(notebook)
@@ -271,16 +275,32 @@ async def test_a_wrong_token_a_closed_session_and_a_restart_are_one_sentence_eac
             assert (await attached_notebook.run("all")).is_ok
             stock.process.terminate()
             stock.process.wait(30)
-            with pytest.raises(Unavailable, match=r"session ended, or its server|No marimo server answers"):
+            with pytest.raises(
+                Unavailable, match=r"went away while its notebook was attached|No marimo server answers"
+            ):
                 await attached_notebook.apply([CreateCell(code="y = 2")])
             port = int(stock.url.rpartition(":")[2])
             with (
                 stock_marimo(notebook, token="right-token-1234", port=port),
-                pytest.raises(Unavailable, match="closed"),
+                pytest.raises(Unavailable, match="was restarted: what the notebook had computed is gone"),
             ):
                 await attached_notebook.server.execute(attached_notebook.session, "x = 2")
     with pytest.raises(UserError, match="carries a token"):
         ServerAddress.parse("http://127.0.0.1:2718/?access_token=abc")
+
+
+@pytest.mark.slow
+async def test_a_session_that_was_closed_is_told_from_a_server_that_was_restarted(stock: StockMarimo) -> None:
+    async with attached(stock) as notebook, httpx2.AsyncClient(base_url=stock.url, trust_env=False) as http:
+        page = (await http.get("/")).text
+        token = re.search(r'<marimo-server-token data-token="([^"]+)"', page)
+        assert token is not None
+        ids = (await http.get("/api/sessions")).json()
+        for id in ids:
+            headers = {"Marimo-Session-Id": id, "Marimo-Server-Token": token.group(1)}
+            await http.post("/api/home/shutdown_session", json={"sessionId": id}, headers=headers)
+        with pytest.raises(Unavailable, match="session was closed there; its marimo server still runs"):
+            await notebook.server.execute(notebook.session, "x = 2")
 
 
 @pytest.mark.slow
@@ -358,3 +378,61 @@ async def test_no_token_is_kept_or_shown(tmp_path: Path) -> None:
             assert "very-secret" not in repr((notebook.server.address, notebook.session, notebook.mirror))
     kept = b"".join(path.read_bytes() for path in (tmp_path / "turns").rglob("*") if path.is_file())
     assert kept and b"very-secret" not in kept
+
+
+_SEARCH = """\
+import gc, json, os, pathlib, re, sys, urllib.error, urllib.request
+import marimo as _mo
+def _places():
+    yield "environment", repr(dict(os.environ))
+    for _process in ("self", str(os.getppid())):
+        for _name in ("environ", "cmdline"):
+            yield f"/proc/{_process}/{_name}", repr(pathlib.Path(f"/proc/{_process}/{_name}").read_bytes())
+    for _folder in (pathlib.Path.cwd(), pathlib.Path.home()):
+        for _file in _folder.rglob("*"):
+            if _file.is_file() and _file.stat().st_size < 1_000_000:
+                yield str(_file), repr(_file.read_bytes())
+    for _thread in list(sys._current_frames().values()):
+        while _thread is not None:
+            yield f"frame {_thread.f_code.co_name}", repr(dict(_thread.f_locals))
+            _thread = _thread.f_back
+    yield "request", repr(_mo.app_meta().request and dict(_mo.app_meta().request))
+    for _object in gc.get_objects():
+        if type(_object) in (dict, list, tuple):
+            yield "memory", " ".join(map(str, _object.values() if type(_object) is dict else _object)) if all(
+                isinstance(_each, (str, bytes)) for _each in (_object.values() if type(_object) is dict else _object)
+            ) else ""
+found = {_word: sorted({_where for _where, _text in _places() if _word[::-1] in _text}) for _word in WORDS}
+def _asked(_path, **_headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(SERVER + _path, headers=_headers), timeout=10) as _answer:
+            return _answer.status, _answer.read().decode()
+    except urllib.error.HTTPError as _error:
+        return _error.code, ""
+_token = _mo.app_meta().request.meta.get("screenshot_auth_token", "")
+closed = [_asked("/api/sessions")[0], _asked("/api/status")[0]]
+opened = [_each["path"] for _each in json.loads(_asked("/api/sessions", Authorization="Bearer " + _token)[1]).values()]
+print(json.dumps({"found": found, "closed": closed, "opened": opened}))"""
+
+
+@pytest.mark.slow
+async def test_a_hostile_notebook_that_reads_its_servers_token_gets_nothing_but_its_own_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    token, folder, ours = "zq7-9f3a61c2", tmp_path_factory.mktemp("theirs"), tmp_path_factory.mktemp("of-cellwright")
+    with stock_marimo(write_notebook(folder / "sums.py", "x = 1"), token=token) as stock:
+        # Backwards: the search must not find itself.
+        wanted = [token[::-1], "of-cellwright"[::-1]]
+        words = f"WORDS = {wanted!r}\nSERVER = {stock.url!r}\n"
+        async with MarimoServer.open(stock.address) as server, attach(server, permit=say_yes, turns=ours) as notebook:
+            await notebook.apply([CreateCell(code="a = 1")])
+            seen = await notebook.apply([CreateCell(code=words + _SEARCH)], seconds=120)
+            assert seen.is_ok, seen
+            told = json.loads(seen.cells[-1].console)
+    # marimo itself tells its notebooks the token, with each request; nothing of ours is anywhere there.
+    assert told == {
+        "found": {wanted[0]: ["request"], wanted[1]: []},
+        "closed": [401, 401],
+        "opened": [str(stock.notebook)],
+    }
+    assert list(ours.iterdir())

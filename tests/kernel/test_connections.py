@@ -322,6 +322,7 @@ async def test_a_connection_is_carried_to_a_kernel_that_is_no_fork(open_in: Open
 # ── the editor ──
 
 
+@pytest.mark.slow
 async def test_the_editors_panel_shows_columns_keys_and_rows_of_one_answer(
     open_in: Opener, asked: list[str], shop: Shop
 ) -> None:

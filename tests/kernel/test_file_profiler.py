@@ -98,6 +98,7 @@ async def test_many_parquet_files_are_one_table_of_which_footers_and_some_row_gr
     assert part < whole / 3
 
 
+@pytest.mark.slow
 async def test_each_file_of_one_shape_is_counted_once_and_no_byte_is_fetched_twice(
     settings: Settings, pool: KernelPool
 ) -> None:

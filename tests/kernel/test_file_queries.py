@@ -13,6 +13,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -242,22 +243,23 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.fixture
-def wal_files(tmp_path: Path) -> Generator[Path]:
+def wal_files() -> Generator[Path]:
     """A folder with SQLite files whose last row is in a log: one that is open, and copies as a crash leaves them."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
-    with closing(sqlite3.connect(tmp_path / "live.sqlite", isolation_level=None)) as writer:
-        for statement in ("pragma journal_mode=wal", "create table t (a)", "insert into t values (1)"):
-            writer.execute(statement)
-        writer.execute("pragma wal_checkpoint(truncate)")
-        writer.execute("insert into t values (2)")
-        for ending in ("", "-wal", "-shm"):
-            shutil.copy(tmp_path / f"live.sqlite{ending}", tmp_path / f"left.sqlite{ending}")
-        for ending in ("", "-wal"):
-            shutil.copy(tmp_path / f"live.sqlite{ending}", tmp_path / f"sent.sqlite{ending}")
-        shutil.copy(tmp_path / "live.sqlite", tmp_path / "closed.sqlite")
-        yield tmp_path
+    # Not below pytest's own folder: whenever another pytest starts, it closes that to all but its user.
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        with closing(sqlite3.connect(folder / "live.sqlite", isolation_level=None)) as writer:
+            for statement in ("pragma journal_mode=wal", "create table t (a)", "insert into t values (1)"):
+                writer.execute(statement)
+            writer.execute("pragma wal_checkpoint(truncate)")
+            writer.execute("insert into t values (2)")
+            for ending in ("", "-wal", "-shm"):
+                shutil.copy(folder / f"live.sqlite{ending}", folder / f"left.sqlite{ending}")
+            for ending in ("", "-wal"):
+                shutil.copy(folder / f"live.sqlite{ending}", folder / f"sent.sqlite{ending}")
+            shutil.copy(folder / "live.sqlite", folder / "closed.sqlite")
+            yield folder
 
 
 @pytest.mark.slow
@@ -271,6 +273,17 @@ async def test_rows_in_a_log_beside_the_file_are_seen(files: FileQueries, wal_fi
     assert (result.notices, stamps(wal_files)) == ((), before)
 
 
+def asked_as(user: User, tier: str, questions: Sequence[Sequence[str]]) -> list[Any]:
+    """What the program answers to that user's questions."""
+    program = [sys.executable, str(REPOSITORY / "tests/kernel/file_query_program.py"), tier]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}"}
+    done = subprocess.run(
+        command_as(user, program), input=json.dumps(questions), env=environment, cwd="/", text=True, check=True,
+        capture_output=True, timeout=240,
+    )  # fmt: skip
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("user", "tier"), [("plain", "B"), ("plain without namespaces", "C")])
 def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files: Path, user: User, tier: str) -> None:
@@ -281,13 +294,9 @@ def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files:
         ("duckdb" if "duckdb" in name else "sqlite", str(wal_files / name), "from t select a") for name in names
     ]
     questions = [(kind, path, text if kind == "duckdb" else "select a from t") for kind, path, text in questions]
-    program = [sys.executable, str(REPOSITORY / "tests/kernel/file_query_program.py"), tier]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}"}
-    answers = subprocess.run(
-        command_as(user, program), input=json.dumps(questions), env=environment, cwd="/", text=True, check=True,
-        capture_output=True, timeout=240,
-    ).stdout.splitlines()  # fmt: skip
-    told = {name: json.loads(answer) for name, answer in zip(names, answers, strict=True)}
+    answers = asked_as(user, tier, questions)
+    told = dict(zip(names, answers, strict=True))
+    assert {name: answer for name, answer in told.items() if "failed" in answer} == {}
     values = {name: [row["a"] for row in answer["rows"]] for name, answer in told.items()}
     unseen = {name for name, answer in told.items() if answer["notices"]}
     # Where nothing of the cage's own can lie beside the file, a log without its index is not read.
@@ -296,6 +305,17 @@ def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files:
         "live.sqlite": [1, 2], "left.sqlite": [1, 2], "sent.sqlite": sent, "closed.sqlite": [1], "x.duckdb": [7],
     }  # fmt: skip
     assert unseen == (set() if tier == "B" else {"sent.sqlite"})
+
+
+@pytest.mark.slow
+def test_a_file_in_a_folder_that_may_not_be_entered_is_told_as_that(wal_files: Path) -> None:
+    path = wal_files / "closed" / "shop.sqlite"
+    path.parent.mkdir()
+    shutil.copy(wal_files / "closed.sqlite", path)
+    path.parent.chmod(0)
+    [answer] = asked_as("plain", "B", [("sqlite", str(path), "select 1")])
+    path.parent.chmod(0o700)
+    assert answer["failed"] == f"{str(path)!r} lies in a folder that may not be entered."
 
 
 # ── what the host makes of it ──

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cellwright.policy.actions import (
     Action,
     CallServerTool,
+    ChangeAttached,
     DeleteFile,
     EditCells,
     GitCommit,
@@ -99,4 +100,5 @@ def actions() -> st.SearchStrategy[Action]:
         st.builds(RunShell, command=st.lists(text, max_size=3).map(tuple), folder=paths()),
         st.builds(GitCommit, repository=paths(), branch=text, message=text, diff=text),
         st.builds(CallServerTool, server=text, tool=text, arguments=text),
+        st.builds(ChangeAttached, server=text, notebook=text, change=text),
     )

@@ -16,6 +16,7 @@ from cellwright.policy.actions import (
     KINDS,
     Action,
     CallServerTool,
+    ChangeAttached,
     DeleteFile,
     EditCells,
     GitCommit,
@@ -59,6 +60,10 @@ DESCRIBED: list[tuple[Action, str]] = [
     (
         GitCommit(repository=".", branch="main", message="Fix", diff="+1"),
         "Commit to the branch main of .:\nFix\n\n+1",
+    ),
+    (
+        ChangeAttached(server="http://127.0.0.1:2718", notebook="a.py", change="+x"),
+        "Change a cell of a notebook outside our cage, a.py on http://127.0.0.1:2718:\n+x",
     ),
     (CallServerTool.of("github", "search", {"q": "x"}), 'Call the tool search of github:\n{"q": "x"}'),
 ]

@@ -12,6 +12,7 @@ from inline_snapshot import snapshot
 from cellwright.policy.actions import (
     Action,
     CallServerTool,
+    ChangeAttached,
     DeleteFile,
     EditCells,
     GitCommit,
@@ -137,7 +138,7 @@ def test_an_envelope_covers_its_plan_and_nothing_else(plan: list[Action], other:
     sound = [action for action in plan if not isinstance(scope_of(action, PROJECT), Malformed)]
     envelope = planned(*sound)
     for action in sound:
-        assert isinstance(action, Spend) or covers(envelope, action)
+        assert isinstance(action, Spend | ChangeAttached) or covers(envelope, action)
     if not isinstance(other, Spend) and covers(envelope, other):
         assert scope_of(other, PROJECT) in [scope_of(action, PROJECT) for action in sound]
     assert envelope.fingerprint == planned(*reversed(sound)).fingerprint

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cellwright.policy.actions import (
     Action,
     CallServerTool,
+    ChangeAttached,
     DeleteFile,
     EditCells,
     GitCommit,
@@ -108,6 +109,7 @@ DEFAULTS: list[tuple[Action, str]] = [
     (GitCommit(repository=".", branch="x", message="", diff=""), "Ask"),
     (GitCommit(repository="..", branch="x", message="", diff=""), "Deny"),
     (CallServerTool(server="s", tool="t", arguments=""), "Ask"),
+    (ChangeAttached(server="http://127.0.0.1:1", notebook="a.py", change=""), "Ask"),
 ]
 
 
@@ -166,6 +168,11 @@ MATCHES: list[tuple[str, Action, str]] = [
         "Allow",
     ),
     (rule("call-tool", "allow", tools=["github/*"]), CallServerTool(server="gitlab", tool="x", arguments=""), "Ask"),
+    (
+        rule("change-attached", "deny", servers=["http://127.0.0.1:*"]),
+        ChangeAttached(server="http://127.0.0.1:2718", notebook="", change=""),
+        "Deny",
+    ),
     (rule("*", "deny"), EditCells(notebook="a.py", diff=""), "Deny"),
 ]
 

@@ -108,7 +108,7 @@ def test_a_whole_file_is_read() -> None:
         ("rules.toml:39", "allow", 1),
         ("rules.toml:44", "deny", 1),
         ("rules.toml:49", "allow", 1),
-        ("rules.toml:54", "ask", 12),
+        ("rules.toml:54", "ask", 13),
     ]
     assert rules.rules[0].reason == "Ordinary work"
     assert rules.limits == (
@@ -182,6 +182,7 @@ RULE = '[[rule]]\naction = "read-file"\nthen = "deny"\n'
         ("[[rule]]\naction = 'run-shell'\nthen = 'deny'\ncommands = ['a b**']\n", 4, 13, "word of its own"),
         ("[[rule]]\naction = 'git-commit'\nthen = 'deny'\nbranches = ['']\n", 4, 13, "is empty"),
         ("[[rule]]\naction = 'call-tool'\nthen = 'deny'\ntools = ['github']\n", 4, 10, "server/tool"),
+        ("[[rule]]\naction = 'change-attached'\nthen = 'allow'\nservers = ['*']\n", 3, 8, "nothing contains"),
         ("[[limit]]\nof = 'cpu'\nper = 'run'\nat_most = 5\n", 2, 6, "unknown of 'cpu'"),
         ("[[limit]]\nof = 'money'\nper = 'run'\nat_most = 5\n", 4, 11, "5 is no amount of money"),
         ("[[limit]]\nof = 'rows'\nper = 'run'\nat_most = -5\n", 4, 11, "whole number"),

@@ -232,6 +232,14 @@ export function lookAtToolServer(name: string): Call<Schemas["ToolServerShape"]>
   return call("POST", `/tool-servers/${encodeURIComponent(name)}/look`);
 }
 
+/** Its cells, outcomes and versions as they are now.
+
+    A server on another machine is looked at only if a person kept its token here: `cellwright attach URL --keep-token`.
+    . */
+export function lookAttached(body: Sent<Schemas["AttachedQuery"], never>): Call<Schemas["AttachedNotebookShape"]> {
+  return call("POST", "/attached/look", { body });
+}
+
 /** Where the editor of a notebook is, once. */
 export function openEditor(id: string): Call<Schemas["EditorAddress"]> {
   return call("POST", `/notebooks/${encodeURIComponent(id)}/editor`);

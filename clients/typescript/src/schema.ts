@@ -4,6 +4,27 @@
  */
 
 export interface paths {
+    "/api/v1/attached/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Its cells, outcomes and versions as they are now.
+         *
+         *         A server on another machine is looked at only if a person kept its token here: `cellwright attach URL --keep-token`.
+         */
+        post: operations["look_attached"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/connections": {
         parameters: {
             query?: never;
@@ -1456,6 +1477,60 @@ export interface components {
             touches: string;
         };
         /**
+         * AttachedCellShape
+         * @description One cell, as its session tells it.
+         */
+        AttachedCellShape: {
+            /** Code */
+            code: string;
+            /** Console */
+            console: string;
+            /** Error */
+            error: string;
+            /** Id */
+            id: string;
+            /** Is Stale */
+            is_stale: boolean;
+            /** Name */
+            name: string;
+            /** Output */
+            output: string;
+            /** Status */
+            status: string;
+            /** Traceback */
+            traceback: string;
+            /** Version */
+            version: number;
+        };
+        /**
+         * AttachedNotebookShape
+         * @description A notebook outside any cage of ours.
+         */
+        AttachedNotebookShape: {
+            /** Cells */
+            cells: components["schemas"]["AttachedCellShape"][];
+            /** Path */
+            path: string;
+            /** Server */
+            server: string;
+        };
+        /**
+         * AttachedQuery
+         * @description Which notebook: a server's address, or a file that one of this machine's servers has open, or both.
+         */
+        AttachedQuery: {
+            /**
+             * File
+             * @default
+             */
+            file: string;
+            /**
+             * Url
+             * @default
+             */
+            url: string;
+        };
+        /**
          * Begun
          * @description The run that has begun.
          */
@@ -2266,6 +2341,16 @@ export interface components {
              */
             approve: "ask" | "envelope" | "never";
             /**
+             * Attach
+             * @default
+             */
+            attach: string;
+            /**
+             * Attach File
+             * @default
+             */
+            attach_file: string;
+            /**
              * Begins
              * @default agent
              * @enum {string}
@@ -2320,6 +2405,11 @@ export interface components {
              * @default true
              */
             is_reviewed: boolean;
+            /**
+             * Kernels
+             * @default []
+             */
+            kernels: string[];
             /**
              * Limits
              * @default []
@@ -2777,6 +2867,16 @@ export interface components {
              * @enum {string}
              */
             approve: "ask" | "envelope" | "never";
+            /**
+             * Attach
+             * @default
+             */
+            attach: string;
+            /**
+             * Attach File
+             * @default
+             */
+            attach_file: string;
             /** Budget Usd */
             budget_usd?: string | null;
             /**
@@ -3420,7 +3520,7 @@ export interface components {
          */
         RuleShape: {
             /** Actions */
-            actions: ("edit-cells" | "run-code" | "read-file" | "write-file" | "delete-file" | "use-network" | "query-connection" | "install-package" | "spend" | "run-shell" | "git-commit" | "call-tool")[];
+            actions: ("edit-cells" | "run-code" | "read-file" | "write-file" | "delete-file" | "use-network" | "query-connection" | "install-package" | "spend" | "run-shell" | "git-commit" | "call-tool" | "change-attached")[];
             /**
              * Layer
              * @enum {string}
@@ -4400,7 +4500,7 @@ export interface components {
              * Action
              * @enum {string}
              */
-            action: "edit-cells" | "run-code" | "read-file" | "write-file" | "delete-file" | "use-network" | "query-connection" | "install-package" | "spend" | "run-shell" | "git-commit" | "call-tool";
+            action: "edit-cells" | "run-code" | "read-file" | "write-file" | "delete-file" | "use-network" | "query-connection" | "install-package" | "spend" | "run-shell" | "git-commit" | "call-tool" | "change-attached";
         } & {
             [key: string]: unknown;
         };
@@ -4446,6 +4546,48 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    look_attached: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AttachedQuery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachedNotebookShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     list_connections: {
         parameters: {
             query?: {

@@ -19,26 +19,24 @@ import msgspec
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
 from cellwright.kernel.attached.session_mirror import version_of
 from cellwright.kernel.attached.turns import CellText
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import Edit, restore_edits
 from cellwright.notebook.files import SaveConflict, new, read, save
-from cellwright.policy.actions import CallServerTool
-from cellwright.policy.display_text import shown, shown_block
 from cellwright.policy.judgement import Deny, judge
 from cellwright.sandbox.host.project import project_of
 from cellwright.settings import Settings
 from cellwright.tools.approval.rule_files import standing_rules
-from cellwright.tools.notebook.cell_changes import changes_between, merge, with_known_ids
+from cellwright.tools.attached_tools import change_of
+from cellwright.tools.notebook.cell_changes import merge, with_known_ids
 
 AskPerson = Callable[[HostExecution], Awaitable[bool]]
-_FOLDER: Final = "attached"
-_TOOL: Final = "execute"
-"""How rules call it: `tools = ["http://127.0.0.1:2718:execute"]` of the action `call-tool`."""
+TURNS_FOLDER: Final = "attached"
 _MOST_SERVERS: Final = 100
 _MOST_ENTRY: Final = 10_000
 
@@ -55,7 +53,7 @@ async def open_attached(
         return "now" if await ask(wanted) else "no"
 
     async with MarimoServer.open(address) as server:
-        turns = settings.ready_home() / _FOLDER
+        turns = settings.ready_home() / TURNS_FOLDER
         async with attach(server, permit=permit, turns=turns, file=file) as notebook:
             yield notebook
 
@@ -67,24 +65,9 @@ def _check_rules(wanted: HostExecution, settings: Settings) -> None:
     rules = standing_rules(
         state=settings.ready_home(), project=project, home=settings.user_home, team=settings.team_rules
     )
-    action = CallServerTool(server=wanted.server, tool=_TOOL, arguments=execution_text(wanted))
-    verdict = judge(action, rules, run="", now=datetime.now(UTC))
+    verdict = judge(change_of(wanted), rules, run="", now=datetime.now(UTC))
     if isinstance(verdict, Deny):
         raise RefusedByPolicy(f"A rule forbids it: {verdict.reason}", hint="Whoever owns the rule can change it.")
-
-
-def execution_text(wanted: HostExecution) -> str:
-    """What is about to happen, for the person who says yes or no."""
-    lines = [f"In {shown(wanted.notebook or 'the notebook')} on {shown(wanted.server)}, outside any cage:"]
-    lines += [shown_block(change.diff()) for change in changes_between(wanted.before, wanted.after)]
-    changed = {change.id for change in changes_between(wanted.before, wanted.after)}
-    for cell in wanted.runs:
-        there = wanted.after.find(cell)
-        if there is not None and cell not in changed:
-            lines.append(f"run cell {shown(cell)}:\n{shown_block(there.code)}")
-    count = len(wanted.runs)
-    runs = f"{count} cell{'' if count == 1 else 's'} will run there" if count else "no cell will be asked to run"
-    return "\n".join([*lines, f"{runs}, as code of the person who started that marimo, and what depends on it."])
 
 
 # ── servers ──
@@ -220,4 +203,4 @@ def edits_from_copy(notebook: AttachedNotebook, copy: Path, settings: Settings) 
 
 def _base_file(copy: Path, settings: Settings) -> Path:
     name = hashlib.sha256(str(copy.resolve()).encode()).hexdigest()[:24]
-    return settings.ready_home() / _FOLDER / "copies" / f"{name}.json"
+    return settings.ready_home() / TURNS_FOLDER / "copies" / f"{name}.json"

@@ -383,6 +383,7 @@ def import_view(imported: ImportedNotebook) -> dict[str, Any]:
                 "sources": list(proof.cell.sources),
                 "verdict": proof.verdict,
                 "reasons": list(proof.reasons),
+                "only_there": list(proof.only_there),
                 "mended": list(proof.cell.notes),
                 "renamed": {name: new for name, new in proof.cell.defines if new not in {name, ""}},
                 "code": proof.cell.code,

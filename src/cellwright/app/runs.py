@@ -17,6 +17,7 @@ from cellwright.agents import steering
 from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
+from cellwright.app.attached_goals import AttachedUse
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.tool_server_use import ServerUse
@@ -303,6 +304,8 @@ class _RunHost:
             connections=goal.connections,
             remote=goal.files,
             servers=ServerUse(names=goal.tools, context=goal.context, asks=goal.is_attended),
+            attached=AttachedUse(url=goal.attach, file=goal.attach_file) if goal.attach else None,
+            kernels=goal.kernels,
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,

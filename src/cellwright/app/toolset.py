@@ -18,7 +18,9 @@ from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
+from cellwright.kernel.attached.connection import AttachedConnection
 from cellwright.kernel.file_profiler import FileProfiler
+from cellwright.kernel.jupyter_session import JupyterKernels
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -27,6 +29,7 @@ from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools.api_tools import api_tools
+from cellwright.tools.attached_tools import attached_tools
 from cellwright.tools.cell_tools import cell_tools, notebook_call_tool
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
@@ -35,6 +38,7 @@ from cellwright.tools.git.cage import WHERE_GIT_IS
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
+from cellwright.tools.kernel_tools import kernel_tools
 from cellwright.tools.mcp.server_tools import server_tools
 from cellwright.tools.mcp.tool_servers import ToolServers
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -60,6 +64,10 @@ class ToolContext:
     connections: NotebookConnections
     servers: ToolServers | None
     """None: none was named for the work."""
+    attached: AttachedConnection | None
+    """None: the work is about no notebook of somebody else's marimo."""
+    kernels: JupyterKernels
+    """Of Jupyter: those that were named for the work."""
     files: Files
     data: tuple[DataFile, ...]
     """From elsewhere, mounted for the notebook."""
@@ -105,6 +113,8 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
         *api_tools(context.connections),
         *request_tools(context.connections),
         *(server_tools(context.servers) if context.servers is not None else []),
+        *(attached_tools(context.attached) if context.attached is not None else []),
+        *kernel_tools(context.kernels, str(context.notebook.path)),
         *package_tools(context.editor),
         *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),

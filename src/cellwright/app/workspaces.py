@@ -36,8 +36,10 @@ from cellwright.agents.skills import Skill
 from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
+from cellwright.app.attached_goals import AttachedContext, AttachedUse, attached_secrets, attached_text, open_connection
 from cellwright.app.connection_contexts import connection_contexts, named_files
 from cellwright.app.doctor import has_model
+from cellwright.app.jupyter_kernels import chosen_kernelspecs
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebook_exchanges import no_exchanges_text, open_notebook_exchanges
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
@@ -50,6 +52,7 @@ from cellwright.data.remote_paths import RemotePath
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
 from cellwright.kernel.environments.interpreters import PythonChoice
+from cellwright.kernel.jupyter_session import JupyterKernels
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -128,6 +131,10 @@ class WorkspaceOptions:
     """Files and folders behind connections that were named for the work, `NAME:path` each."""
     servers: ServerUse = field(default_factory=ServerUse)
     """Tool servers that were named for the work."""
+    attached: AttachedUse | None = None
+    """The notebook in somebody's own marimo that the work is about."""
+    kernels: tuple[str, ...] = ()
+    """Kernels of Jupyter that were named for the work."""
     named: Sequence[DataFile] = ()
     """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
@@ -160,9 +167,11 @@ async def open_workspace(
         connections = await stack.enter_async_context(_open_connections(setup, options, person))
         network = await _open_network(stack, setup, records, options, connections)
         servers = await stack.enter_async_context(_open_servers(setup, options, pool))
+        attached = await stack.enter_async_context(open_connection(options.attached, options.settings))
         # The notebook with its kernel, as the workflow left it.
         opening = _open_notebook(setup, options, pool, network, connections)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
+        kernels = await stack.enter_async_context(_open_kernels(options, editor))
         worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=setup.tier))
         context = ToolContext(
             editor=editor,
@@ -174,6 +183,8 @@ async def open_workspace(
             network=network,
             connections=connections,
             servers=servers,
+            attached=attached,
+            kernels=kernels,
             files=options.files,
             data=setup.data,
             limits=options.limits,
@@ -235,7 +246,8 @@ async def _agent_context(
     """What the agents work with, but for programs."""
     editor = context.editor
     data = await _data_context(context, options.named)
-    masker = masker_of(options.settings, (*options.secrets, *await _server_secrets(context.servers, options.settings)))
+    of_servers = await _server_secrets(context.servers, options.settings)
+    masker = masker_of(options.settings, (*options.secrets, *of_servers, *attached_secrets(context.attached)))
     granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
     return AgentContext(
         models=models,
@@ -252,9 +264,12 @@ async def _agent_context(
             PackagesContext(editor),
             *([data] if data is not None else []),
             *await connection_contexts(context.connections, setup.remote, context.file_profiler, options.settings.home),
+            *([AttachedContext(context.attached)] if context.attached is not None else []),
             *([ServerContext(context.servers, options.servers.context)] if options.servers.context else []),
         ],
-        limits_text=_describe_limits(context) + await _missing_exchanges(context, setup.project),
+        limits_text=_describe_limits(context)
+        + await _missing_exchanges(context, setup.project)
+        + attached_text(context.attached),
         survey=notebook_survey(editor, context.project, _encodings(data)),
         put_into_effect=partial(_put_into_effect, context),
     )
@@ -424,6 +439,15 @@ def _open_servers(
         is_offline=options.is_offline,
         on_progress=options.on_progress,
     )
+
+
+@asynccontextmanager
+async def _open_kernels(options: WorkspaceOptions, editor: NotebookEditor) -> AsyncGenerator[JupyterKernels]:
+    """The kernels that were named for the work, none started yet. Raises `UserError` for one that is not here."""
+    specs = await anyio.to_thread.run_sync(chosen_kernelspecs, options.kernels, options.settings)
+    notebook = editor.notebook
+    async with JupyterKernels.open(specs, lambda: (notebook.provisioner, notebook.document)) as kernels:
+        yield kernels
 
 
 async def _server_secrets(servers: ToolServers | None, settings: Settings) -> list[Secret]:

@@ -12,17 +12,16 @@ import anyio
 import anyio.to_thread
 import typer
 
+from cellwright.app.attached_goals import forget_token, keep_token
 from cellwright.app.attached_notebooks import (
     edits_from_copy,
-    execution_text,
     find_servers,
     open_attached,
     save_copy,
-    server_with,
 )
 from cellwright.app.notebook_runs import cell_view, refusal_view
+from cellwright.cli.attached_server import given_token, meant_server
 from cellwright.cli.render import console
-from cellwright.cli.secret_input import secret_from_person
 from cellwright.cli.terminal_input import ask_line
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution
@@ -31,10 +30,9 @@ from cellwright.kernel.observation import Observation
 from cellwright.kernel.process.call import CellSelection
 from cellwright.notebook.edit_json import parse_edits
 from cellwright.settings import Settings
+from cellwright.tools.attached_tools import execution_text
 
 app = typer.Typer(help="Work in a notebook that is open in somebody's own `marimo edit`.")
-
-_MOST_TOKEN = 10_000
 
 
 @app.command()
@@ -47,6 +45,10 @@ def attach(
         Path | None, typer.Option("--token-file", metavar="P", help="A file that holds the server's token.")
     ] = None,
     ask_token: Annotated[bool, typer.Option("--ask-token", help="Type the server's token, unseen.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep-token", help="Keep the token for goals and programs that work there later.")
+    ] = False,
+    forget: Annotated[bool, typer.Option("--forget-token", help="Forget the token that was kept.")] = False,
     list_servers: Annotated[bool, typer.Option("--list", help="Show the marimo servers that are found.")] = False,
     apply: Annotated[
         Path | None, typer.Option("--apply", metavar="EDITS.json", help="Make these edits and run what they affect.")
@@ -67,7 +69,10 @@ def attach(
     settings = Settings.read()
     if sum(bool(each) for each in (apply, run, undo, copy, take, list_servers)) > 1:
         raise UserError("These options exclude each other.", hint="Give one of --apply, --run, --undo, --copy, --from.")
-    token = _token(token_file, ask_token=ask_token)
+    token = given_token(token_file, ask_token=ask_token)
+    if keep or forget:
+        console.result(_kept(url, token, settings, keep=keep), as_json, _show_kept)
+        return
     if list_servers:
         given = [ServerAddress.parse(url, token)] if url else []
         found = anyio.run(find_servers, settings, given)
@@ -76,7 +81,7 @@ def attach(
 
     async def work() -> dict[str, Any]:
         wanted = str(file.resolve()) if file is not None else ""
-        address = ServerAddress.parse(url, token) if url else await _find(settings, wanted)
+        address = await meant_server(url, wanted, token, settings)
         async with _opened(address, wanted, settings) as notebook:
             if copy is not None:
                 await anyio.to_thread.run_sync(save_copy, notebook, copy, settings)
@@ -93,12 +98,6 @@ def attach(
     result = anyio.run(work)
     console.result(result, as_json, _show)
     raise typer.Exit(0 if result["ok"] else 1)
-
-
-async def _find(settings: Settings, wanted: str) -> ServerAddress:
-    if not wanted:
-        raise UserError("Which notebook?", hint="Give a server's address or --file; `--list` shows what there is.")
-    return await server_with(settings, wanted)
 
 
 def _opened(address: ServerAddress, file: str, settings: Settings) -> AbstractAsyncContextManager[AttachedNotebook]:
@@ -124,21 +123,6 @@ async def _taken(notebook: AttachedNotebook, copy: Path, settings: Settings) -> 
     return {**view, "kept": list(kept), "ok": view["ok"] and not kept}
 
 
-def _token(file: Path | None, *, ask_token: bool) -> str:
-    if file is None:
-        return secret_from_person("The server's token").strip() if ask_token else ""
-    try:
-        with file.open(encoding="utf-8") as opened:
-            token = opened.read(_MOST_TOKEN).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"The token file {str(file)!r} cannot be read.", hint="Write the token alone into it."
-        ) from error
-    if not token or not token.isascii() or not token.isprintable():
-        raise UserError(f"The token file {str(file)!r} holds no token.", hint="Write the token alone into it.")
-    return token
-
-
 def _read_edits(path: Path) -> object:
     try:
         return json.loads(typer.get_text_stream("stdin").read() if str(path) == "-" else path.read_text("utf-8"))
@@ -158,6 +142,22 @@ def _selection(text: str, notebook: AttachedNotebook) -> CellSelection:
     if unknown := [word for word in wanted if word not in ids]:
         raise UserError(f"There is no cell {unknown[0]!r}.", hint=f"Cells: {', '.join(ids.values()) or 'none'}.")
     return [ids[word] for word in wanted]
+
+
+def _kept(url: str | None, token: str, settings: Settings, *, keep: bool) -> dict[str, Any]:
+    if not url or (keep and not token):
+        raise UserError("Which server, and which token?", hint="Give its address, and --ask-token or --token-file.")
+    address = ServerAddress.parse(url, token)
+    if keep:
+        return {"server": address.url, "kept_in": keep_token(address, settings), "ok": True}
+    return {"server": address.url, "forgotten": forget_token(address.url, settings), "ok": True}
+
+
+def _show_kept(view: dict[str, Any]) -> None:
+    if "kept_in" in view:
+        console.note(f"The token of {view['server']} is kept ({view['kept_in']}); --forget-token forgets it.")
+    else:
+        console.note(f"{'Forgotten' if view['forgotten'] else 'No token was kept'}: {view['server']}.")
 
 
 # ── what is shown ──

@@ -54,6 +54,8 @@ def _show_import(view: Mapping[str, Any]) -> None:
         mark, style = _MARKS.get(cell["verdict"], ("!", "yellow"))
         numbers = ", ".join(map(str, cell["sources"]))
         lines = [*cell["reasons"], *(f"mended: {note}" for note in cell["mended"])]
+        if cell["only_there"]:
+            lines.append(f"only that it is there was compared: {', '.join(cell['only_there'])}")
         told = console.Text("\n".join([cell["verdict"], *lines]))
         table.add_row(numbers, console.Text(mark, style=style), told)
     console.results.print(table)

@@ -248,6 +248,9 @@ def _mounts(path: Path, source: FileEngine) -> tuple[DataMount, ...]:
     try:
         real = path.resolve(strict=True)
         found = real.stat()
+    except PermissionError:
+        hint = "Whoever owns its folder can let you enter it."
+        raise UserError(f"{str(path)!r} lies in a folder that may not be entered.", hint=hint) from None
     except (OSError, RuntimeError) as problem:
         why = getattr(problem, "strerror", None) or str(problem)
         raise UserError(f"There is no file {str(path)!r}: {why}.", hint="Was it moved? Name it again.") from None

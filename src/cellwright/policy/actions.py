@@ -25,6 +25,7 @@ Kind = Literal[
     "run-shell",
     "git-commit",
     "call-tool",
+    "change-attached",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -40,6 +41,8 @@ class KindTraits(NamedTuple):
     """In an envelope."""
     verb: str = ""
     """How far a lasting yes about a file reaches."""
+    needs_person: bool = False
+    """No rule allows it and no yes is for good: nothing contains it, so a person is there, in each run."""
 
 
 TRAITS: Mapping[Kind, KindTraits] = {
@@ -55,6 +58,7 @@ TRAITS: Mapping[Kind, KindTraits] = {
     "run-shell": KindTraits("ask", "commands", "Commands to run"),
     "git-commit": KindTraits("ask", "branches", "Branches to commit to"),
     "call-tool": KindTraits("ask", "tools", "Tools to call"),
+    "change-attached": KindTraits("ask", "servers", "Notebooks to change outside the cage", needs_person=True),
 }
 Access = Literal["read", "write"]
 
@@ -242,6 +246,25 @@ class CallServerTool:
         return _with_body(f"Call the tool {shown(self.tool)} of {shown(self.server)}{effect}", self.arguments)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeAttached:
+    """Change or run cells of a notebook that lives in somebody's own marimo, outside our cage."""
+
+    kind: ClassVar[Kind] = "change-attached"
+    server: str
+    """Its address, without a token."""
+    notebook: str
+    """Its file, on the server's machine; empty: it was never saved."""
+    change: str
+    """What would be different, and what would run, whole."""
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        notebook = shown(self.notebook or "a notebook without a file")
+        title = f"Change a cell of a notebook outside our cage, {notebook} on {shown(self.server)}"
+        return _with_body(title, self.change)
+
+
 Action = (
     EditCells
     | RunCode
@@ -255,6 +278,7 @@ Action = (
     | RunShell
     | GitCommit
     | CallServerTool
+    | ChangeAttached
 )
 _LATER_MEMBERS = frozenset({"touches", "may_change"})
 ACTIONS: Mapping[Kind, type[Action]] = {member.kind: member for member in get_args(Action)}

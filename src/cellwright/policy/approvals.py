@@ -16,6 +16,7 @@ from cellwright.errors import Defect
 from cellwright.policy.actions import (
     Action,
     CallServerTool,
+    ChangeAttached,
     Fingerprint,
     QueryConnection,
     Spend,
@@ -98,6 +99,9 @@ class ApprovalQuestion:
                 return ("once",)
             case _ if self.masked_from is not None:
                 return ("once",)
+            case ChangeAttached():
+                # Nothing contains it: a yes is never for good.
+                return ("once", "run")
             case _:
                 return ("once", "run", "always")
 
@@ -112,8 +116,9 @@ class ApprovalQuestion:
     def describe(self) -> str:
         """Everything the person must see: what will happen, why it asks, and how far each yes reaches."""
         lines = [self.about.describe(), f"Asked because: {shown(self.reason)}"]
-        if self.scope is not None and "always" in self.offers:
-            lines.append(f"A yes for this run or always would cover: {self.scope.describe()}")
+        if self.scope is not None and "run" in self.offers:
+            reach = "for this run or always" if "always" in self.offers else "for this run"
+            lines.append(f"A yes {reach} would cover: {self.scope.describe()}")
         if self.masked_from is not None:
             lines.append("Secrets in it are masked.")
         return "\n".join(lines)

@@ -56,6 +56,9 @@ def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None 
         scope = scope_of(action, project)
         if isinstance(scope, Malformed):
             return scope
+        if TRAITS[action.kind].needs_person:
+            # Never agreed to in advance: it will ask.
+            continue
         if not isinstance(scope.target, PriceTarget):
             scopes.add(scope)
         elif isinstance(scope.target.price, Money):
@@ -68,7 +71,7 @@ def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None 
 def covers(envelope: Envelope, action: Action) -> bool:
     """Whether the action lies inside. A payment does when its price is known and not above the whole; budgets sum."""
     scope = scope_of(action, envelope.project)
-    if isinstance(scope, Malformed):
+    if isinstance(scope, Malformed) or TRAITS[action.kind].needs_person:
         return False
     if not isinstance(scope.target, PriceTarget):
         return scope in envelope.scopes

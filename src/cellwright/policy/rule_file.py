@@ -53,6 +53,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Pattern | str]]] = {
     "commands": parse_command_pattern,
     "branches": parse_name_pattern,
     "tools": parse_tool_pattern,
+    "servers": parse_name_pattern,
 }
 
 
@@ -86,6 +87,8 @@ class RuleTable(StrictTable):
     except_branches: _Texts = ()
     tools: _Texts = ()
     except_tools: _Texts = ()
+    servers: _Texts = ()
+    except_servers: _Texts = ()
     above: str = ""
     up_to: str = ""
 
@@ -177,6 +180,9 @@ class RuleReader:
             )
         needed = ["up_to"] if kinds == _SPEND else [key or ""]
         needed += ["access"] if kinds == _QUERY else []
+        if table.then == "allow" and any(TRAITS[kind].needs_person for kind in kinds):
+            hint = "Leave the rule out: a person says yes, once or for a run."
+            self.file.refuse((*at, "then"), "no rule allows what nothing contains.", hint)
         for name in needed:
             if table.then == "allow" and name not in table.model_fields_set:
                 self.file.refuse(at, f"a rule that allows needs {name!r}.", "Say exactly what it allows.")

@@ -14,6 +14,7 @@ from cellwright.policy.hosts import HostPattern
 from cellwright.policy.money import Money
 from cellwright.policy.paths import PathPattern, matches_glob, matches_wild
 from cellwright.policy.targets import (
+    AttachedTarget,
     BranchTarget,
     CommandTarget,
     ConnectionTarget,
@@ -28,7 +29,7 @@ from cellwright.policy.targets import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamePattern:
-    """The name of a connection, a branch or a package (as the index spells it), with `*` and `?`."""
+    """The name of a connection, a branch, a server or a package (as the index spells it), with `*` and `?`."""
 
     name: str
 
@@ -101,7 +102,10 @@ def _fits(pattern: Pattern, target: Target) -> bool:
         case HostPattern() as wanted, HostTarget() as given:
             return wanted.matches(given.host, given.port)
         case NamePattern() as wanted, (
-            ConnectionTarget(connection=name) | PackageTarget(name=name) | BranchTarget(branch=name)
+            ConnectionTarget(connection=name)
+            | PackageTarget(name=name)
+            | BranchTarget(branch=name)
+            | AttachedTarget(server=name)
         ):
             return matches_glob(wanted.name, name)
         case AccessPattern() as wanted, ConnectionTarget() as given:

@@ -83,8 +83,24 @@ class ToolTarget:
     tool: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedTarget:
+    """A notebook on a server that is not ours."""
+
+    server: str
+    notebook: str
+
+
 Target = (
-    FileTarget | HostTarget | ConnectionTarget | PackageTarget | PriceTarget | CommandTarget | BranchTarget | ToolTarget
+    FileTarget
+    | HostTarget
+    | ConnectionTarget
+    | PackageTarget
+    | PriceTarget
+    | CommandTarget
+    | BranchTarget
+    | ToolTarget
+    | AttachedTarget
 )
 
 
@@ -130,6 +146,9 @@ class Scope:
                 return f"commit anything to the branch {shown(target.branch)} of {shown(target.repository)}"
             case ToolTarget():
                 return f"call the tool {shown(target.tool)} of {shown(target.server)} with any arguments"
+            case AttachedTarget():
+                notebook = shown(target.notebook or "a notebook without a file")
+                return f"change and run any cell of {notebook} on {shown(target.server)}, outside our cage"
             case _:
                 assert_never(target)
 
@@ -164,6 +183,8 @@ def target_of(action: actions.Action, project: str) -> Target | Malformed:
             return BranchTarget(repository=repository, branch=action.branch)
         case actions.CallServerTool():
             return ToolTarget(server=action.server, tool=action.tool)
+        case actions.ChangeAttached():
+            return AttachedTarget(server=action.server, notebook=action.notebook)
         case _:
             assert_never(action)
 

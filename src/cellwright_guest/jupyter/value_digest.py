@@ -1,6 +1,7 @@
 # Runs beside a notebook's own code, in Jupyter's kernel and in ours: what each shows and holds, told the same way.
 # All its names begin alike: they stand among the notebook's own.
 import hashlib as cellwright_hashlib
+import inspect as cellwright_inspect
 import json as cellwright_json
 import sys as cellwright_sys
 from typing import Any as cellwright_any
@@ -55,6 +56,38 @@ def cellwright_is_picture(value: cellwright_any) -> bool:
     )
 
 
+def cellwright_drawing(value: cellwright_any) -> str:
+    """A hash of what a viewer draws, where the same drawing is always the same bytes; else nothing."""
+    import io
+
+    value = value[0] if isinstance(value, (list, tuple)) else value
+    module = type(value).__module__.partition(".")[0]
+    try:
+        if module in ("altair", "plotly"):
+            spec = value.to_dict() if module == "altair" else cellwright_json.loads(value.to_json())
+            return cellwright_hash(cellwright_json.dumps(spec, sort_keys=True, default=str))
+        if module == "PIL":
+            return cellwright_hash(f"{value.mode}{value.size}{cellwright_hashlib.sha256(value.tobytes()).hexdigest()}")
+        figure: cellwright_any = getattr(value, "figure", None)
+        if module in ("matplotlib", "seaborn") and hasattr(figure, "savefig"):
+            pixels = io.BytesIO()
+            # Without what viewers choose: their resolution and the colour behind it.
+            figure.savefig(pixels, format="rgba", dpi=50, facecolor="white")
+            return cellwright_hash(
+                f"{figure.get_size_inches().tolist()}{cellwright_hashlib.sha256(pixels.getvalue()).hexdigest()}"
+            )
+    except Exception:  # noqa: BLE001
+        return ""
+    return ""
+
+
+def cellwright_members(value: cellwright_any) -> dict[str, cellwright_any] | None:
+    """What makes an object of a library what it is; None where that is not known."""
+    module = type(value).__module__
+    known = ("sklearn", "scipy", "statsmodels", "__main__", "__marimo__")
+    return dict(vars(value)) if module.startswith(known) and hasattr(value, "__dict__") else None
+
+
 def cellwright_digest(value: cellwright_any, depth: int = 0, above: tuple[int, ...] = ()) -> list[str]:
     """Its kind, and a hash of what it holds."""
     if value is None or (
@@ -62,7 +95,7 @@ def cellwright_digest(value: cellwright_any, depth: int = 0, above: tuple[int, .
     ):
         return [type(value).__name__, cellwright_hash(repr(value))]
     if cellwright_is_picture(value):
-        return ["picture", ""]
+        return ["picture", cellwright_drawing(value)]
     kind = "list" if type(value).__qualname__ == "SList" else type(value).__qualname__
     if isinstance(value, (type(cellwright_sys), type)) or (callable(value) and hasattr(value, "__name__")):
         return ["code", getattr(value, "__name__", "")]
@@ -70,7 +103,8 @@ def cellwright_digest(value: cellwright_any, depth: int = 0, above: tuple[int, .
         text = value.data if hasattr(value, "data") else value.text
         return ["html", cellwright_hash(str(text).strip())]
     if kind in ("Markdown", "Latex", "_md", "md"):
-        return ["markdown", ""]
+        text = value._markdown_text if hasattr(value, "_markdown_text") else getattr(value, "data", "")
+        return ["markdown", cellwright_hash(cellwright_inspect.cleandoc(str(text)).strip())]
     if depth > 8 or id(value) in above:
         return ["opaque", ""]
     above = (*above, id(value))
@@ -87,8 +121,8 @@ def cellwright_digest(value: cellwright_any, depth: int = 0, above: tuple[int, .
             parts = [cellwright_digest(item, depth + 1, above) for item in value[:CELLWRIGHT_MOST_ITEMS]]
         elif isinstance(value, (set, frozenset)):
             parts = sorted(cellwright_digest(item, depth + 1, above) for item in list(value)[:CELLWRIGHT_MOST_ITEMS])
-        elif type(value).__module__.startswith(("__main__", "__marimo__")) and hasattr(value, "__dict__"):
-            parts = [cellwright_digest(vars(value), depth + 1, above)]
+        elif (members := cellwright_members(value)) is not None:
+            parts = [cellwright_digest(members, depth + 1, above)]
         elif type(value).__module__ in (
             "datetime",
             "decimal",

@@ -57,6 +57,7 @@ def test_a_strangers_question_gets_the_figure_that_sql_gives(question: dict[str,
         agree(kept, [(row[0], round(float(row[-1]), 2)) for row in wanted])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", every(IN_WORDS, 4), ids=named)
 def test_a_strangers_open_question_is_told_what_matters(question: dict[str, Any]) -> None:
     asked = ask(files(question["file"]), question["question"])

@@ -223,6 +223,7 @@ async def test_a_write_is_rehearsed_and_made_once(own_client: BrokerClient) -> N
     assert await rows_of(own_client, COUNT) == [[3000]]
 
 
+@pytest.mark.slow
 async def test_trying_a_connection_tries_its_writer_and_its_masks_too(own_client: BrokerClient, own_shop: Shop) -> None:
     home = own_client.launch.home
     assert (await own_client.try_connection("shop")).notices == ()

@@ -103,6 +103,7 @@ def test_a_connection_that_may_write_takes_objects_whole_and_in_parts(
     assert owner.list_objects_v2(Bucket="lake")["KeyCount"] == 2
 
 
+@pytest.mark.slow
 async def test_chunks_that_the_client_signed_are_taken_out_of_an_upload(client: BrokerClient, server: S3Server) -> None:
     store_connection(client.launch.home, server.connection(methods=WRITING))
     chunks = b"5;chunk-signature=" + b"a" * 64 + b"\r\nhello\r\n0;chunk-signature=" + b"b" * 64 + b"\r\n\r\n"

@@ -40,6 +40,7 @@ async def test_a_notebook_somebody_made_is_looked_over_and_not_changed(
         assert left == ["sums.py"]
 
 
+@pytest.mark.slow
 async def test_a_documented_notebook_has_names_and_words_and_computes_what_it_did(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

@@ -57,6 +57,7 @@ async def is_done(testbed: DaemonTestbed, run: str) -> bool:
         return (await records.status(run)).standing == "done"
 
 
+@pytest.mark.slow
 async def test_a_session_is_a_run_that_is_told_listed_and_replayed_each_event_once(up: DaemonTestbed) -> None:
     async with an_editor(up.home, project(up)) as editor:
         session = await editor.new(project(up))
@@ -99,6 +100,7 @@ async def test_a_permission_says_exactly_what_and_is_answered_as_the_person_at_t
     assert await answered_at(up, session) == "acp-permission"
 
 
+@pytest.mark.slow
 async def test_a_permission_that_is_closed_stays_open_and_the_run_goes_on_once_it_is_answered_elsewhere(
     up: DaemonTestbed,
 ) -> None:

@@ -54,6 +54,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory, template: Path, store
         await BrokerClient(launch=settings.broker_launch()).stop()
 
 
+@pytest.mark.slow
 async def test_a_folder_is_listed_folders_first_and_recorded_as_whose_look_it_was(served: Served) -> None:
     top = await served.get("/connections/drop/files")
     assert [(each["name"], each["is_folder"], each["bytes"]) for each in top["entries"]] == [

@@ -67,6 +67,7 @@ async def test_a_run_is_started_in_the_clients_folder_and_its_question_answered_
     assert status.standing == "done"
 
 
+@pytest.mark.slow
 async def test_a_run_goes_on_under_its_name_when_the_daemon_is_killed(up: DaemonTestbed) -> None:
     up.hold()
     with pytest.raises(BaseExceptionGroup):

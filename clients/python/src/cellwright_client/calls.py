@@ -310,6 +310,12 @@ def look_at_tool_server(name: str) -> Call[shapes.ToolServerShape]:
     return Call(method="POST", path=path_of("/tool-servers/{name}/look", name), shape=shapes.ToolServerShape)
 
 
+def look_attached(body: shapes.AttachedQuery) -> Call[shapes.AttachedNotebookShape]:
+    """Its cells, outcomes and versions as they are now.      A server on another machine is looked at only if a
+    person kept its token here: `cellwright attach URL --keep-token`.."""
+    return Call(method="POST", path=path_of("/attached/look"), body=body, shape=shapes.AttachedNotebookShape)
+
+
 def open_editor(id: str) -> Call[shapes.EditorAddress]:
     """Where the editor of a notebook is, once."""
     return Call(method="POST", path=path_of("/notebooks/{id}/editor", id), shape=shapes.EditorAddress)

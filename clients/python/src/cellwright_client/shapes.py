@@ -115,6 +115,36 @@ class AskedStatement(Shape):
     touches: str
 
 
+class AttachedCellShape(Shape):
+    """One cell, as its session tells it."""
+
+    code: str
+    console: str
+    error: str
+    id: str
+    is_stale: bool
+    name: str
+    output: str
+    status: str
+    traceback: str
+    version: int
+
+
+class AttachedNotebookShape(Shape):
+    """A notebook outside any cage of ours."""
+
+    cells: list[AttachedCellShape]
+    path: str
+    server: str
+
+
+class AttachedQuery(Shape):
+    """Which notebook: a server's address, or a file that one of this machine's servers has open, or both."""
+
+    file: str = ""
+    url: str = ""
+
+
 class Begun(Shape):
     """The run that has begun."""
 
@@ -523,6 +553,8 @@ class Goal(Shape):
 
     answer: str
     approve: Literal["ask", "envelope", "never"] | str
+    attach: str
+    attach_file: str
     begins: Literal["planner", "agent"] | str
     budget_usd: str | None
     connections: list[str]
@@ -534,6 +566,7 @@ class Goal(Shape):
     files: list[str]
     is_private: bool
     is_reviewed: bool
+    kernels: list[str]
     limits: list[str]
     models: list[str]
     notebook: str
@@ -804,6 +837,8 @@ class NewRun(Shape):
 
     goal: str
     approve: Literal["ask", "envelope", "never"] = "ask"
+    attach: str = ""
+    attach_file: str = ""
     budget_usd: str | None = None
     connections: list[str] = []
     context: list[str] = []
@@ -1208,6 +1243,7 @@ class RuleShape(Shape):
             "run-shell",
             "git-commit",
             "call-tool",
+            "change-attached",
         ]
         | str
     ]
@@ -1779,6 +1815,7 @@ class WantedAction(Shape):
         "run-shell",
         "git-commit",
         "call-tool",
+        "change-attached",
     ]
 
 

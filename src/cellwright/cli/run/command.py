@@ -6,8 +6,9 @@ Every mistake in what was typed is said before anything starts.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -33,6 +34,8 @@ from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, OVERVIEW, GoalR
 from cellwright.runs.views.run_view import active_notebooks
 from cellwright.settings import Settings
 from cellwright.tools.mcp.servers import servers_at
+
+_IMPORT_SECONDS: Final = 600
 
 
 def words_here(typed: str | None, *, has_data: bool = False) -> str:
@@ -94,7 +97,27 @@ def run(
     ] = None,
     notebook: Annotated[
         Path | None,
-        typer.Option("--notebook", metavar="FILE", help="Extend this notebook, or make it; default: a new one here."),
+        typer.Option(
+            "--notebook",
+            metavar="FILE",
+            help="Extend this notebook (an .ipynb is imported first), or make it; default: a new one here.",
+        ),
+    ] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel", metavar="NAME", help="A kernel of Jupyter its agents may use (R, Julia …). Repeatable."
+        ),
+    ] = None,
+    attach: Annotated[
+        str | None,
+        typer.Option("--attach", metavar="URL", help="Work in a notebook that is open in somebody's own marimo there."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="Which notebook there; alone, finds its server.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="P", help="That server's token: kept while it is needed.")
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -137,6 +160,9 @@ def run(
     """Turn a goal into a notebook: planned, built, checked from scratch, delivered."""
     if approve not in APPROVE_WORDS:
         raise UserError(f"Unknown --approve {approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
+    server = _attached(attach, file, token_file)
+    if notebook is not None and notebook.suffix == ".ipynb":
+        notebook = _imported(notebook, project)
     typed = GoalRequest(
         words=words_here(goal, has_data=bool(data)),
         data=data or (),
@@ -144,6 +170,9 @@ def run(
         tools=tools or (),
         context=context or (),
         notebook=notebook,
+        kernels=_known_kernels(kernel or ()),
+        attach=server,
+        attach_file=str(file.resolve()) if file is not None else "",
         models=model or (),
         budget=budget,
         approve=approve,
@@ -160,6 +189,60 @@ def run(
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+
+
+def _known_kernels(names: Sequence[str]) -> tuple[str, ...]:
+    """Raises `UserError` for one that is not installed."""
+    if names:
+        # Late: only who names one waits for what looks for them.
+        from cellwright.app.jupyter_kernels import chosen_kernelspecs
+
+        chosen_kernelspecs(names, Settings.read())
+    return tuple(names)
+
+
+def _imported(file: Path, project: Path | None) -> Path:
+    """A notebook of Jupyter as one of ours beside it, each cell compared; what is not proven is said."""
+    # Late: only who has one waits for what reads it.
+    from cellwright.cli.notebook_conversions import import_here
+    from cellwright.cli.notebook_options import NotebookChoice
+    from cellwright.kernel.process.zygote_process import beginning_zygote
+
+    out = file.with_suffix(".py")
+    if out.exists():
+        hint = f"Go on with it: --notebook {out}; or move it away to import {file.name} anew."
+        raise UserError(f"{str(out)!r}, which {file.name} would become, exists.", hint=hint)
+    choice = NotebookChoice(files="drop", project=project).read()
+    with beginning_zygote(Settings.read().cache / "zygote", is_warm=True) as begun:
+        view = import_here(file, out, choice, begun, may_replace=False, seconds=_IMPORT_SECONDS)
+    code = [cell for cell in view["cells"] if cell["verdict"] != "text"]
+    proven = sum(cell["verdict"] == "proven" for cell in code)
+    console.note(f"{file.name} became {out}: {proven} of {len(code)} cells proven to do what they did in Jupyter.")
+    for cell in code:
+        if cell["verdict"] != "proven":
+            reasons = "; ".join(cell["reasons"])[:300]
+            console.note(f"  cell {', '.join(map(str, cell['sources']))} {cell['verdict']}: {reasons}")
+    console.note(f"Back to Jupyter, with outputs: cellwright notebook export {out} --ipynb")
+    return out
+
+
+def _attached(url: str | None, file: Path | None, token_file: Path | None) -> str:
+    """The server whose notebook the goal is about; its token is kept, for the daemon goes on with the goal."""
+    if not url and file is None:
+        return ""
+    # Late: only who attaches waits for what speaks to other servers.
+    from cellwright.app.attached_goals import keep_token
+    from cellwright.cli.attached_server import given_token, meant_server
+
+    settings = Settings.read()
+    token = given_token(token_file)
+    address = anyio.run(meant_server, url, str(file.resolve()) if file is not None else "", token, settings)
+    if token:
+        keep_token(address, settings)
+        console.note(
+            f"The token of {address.url} is kept; `cellwright attach {address.url} --forget-token` forgets it."
+        )
+    return address.url
 
 
 def _show_detached(started: dict[str, Any]) -> None:
@@ -225,4 +308,8 @@ async def _read(typed: GoalRequest) -> Goal:
     goal = await anyio.to_thread.run_sync(read)
     asker = Asker(person=goal.person, project=goal.project)
     await check_remote_paths(BrokerClient(launch=settings.broker_launch()), remote, asker)
+    if goal.attach:
+        from cellwright.app.attached_goals import copy_attached
+
+        await copy_attached(goal, settings)
     return goal

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import anyio
 
@@ -23,6 +23,13 @@ from cellwright.kernel.attached.edit_checks import Sound, check_edits, edit_orde
 from cellwright.kernel.attached.marimo_server import MarimoServer, Session, SessionClosed
 from cellwright.kernel.attached.session_stream import SessionStream
 from cellwright.kernel.attached.turns import TurnStore, turn_between, undo_edits
+from cellwright.kernel.attached.typing_rules import (
+    LONGEST_SECONDS,
+    SILENCE_SECONDS,
+    Permission,
+    TypingSigns,
+    seconds_to_wait,
+)
 from cellwright.kernel.observation import CellOutcome, Observation, VariablePreview, outcomes_for_summary
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.task_groups import unwrap_single_error
@@ -33,12 +40,10 @@ from cellwright.notebook.prompt_summary import summary
 _READY_SECONDS: Final = 30
 _PATIENCE_SECONDS: Final = 3.0
 """A program that begins later than this after it was sent does nothing: what it was sent about may have changed."""
-_CELL_QUIET_SECONDS: Final = 3.0
-_PAGE_QUIET_SECONDS: Final = 1.2
-"""A page sends what is typed 0.4 s after the last key."""
-_SILENCE_SECONDS: Final = 30.0
+_PAGE_PATIENCE_SECONDS: Final = 0.4
+"""The same, where a cell is changed that somebody may soon be typing in."""
 _AFTERWARDS_SECONDS: Final = 0.9
-_MOST_TRIES: Final = 8
+_MOST_TRIES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +59,6 @@ class HostExecution:
     """Cells that are asked to run; marimo runs what depends on them too, if the notebook is set so."""
 
 
-Permission = Literal["no", "now", "standing"]
-"""now: a person has just said yes, so they are not typing elsewhere. standing: they said so of all turns before."""
 Permit = Callable[[HostExecution], Awaitable[Permission]]
 
 
@@ -101,6 +104,19 @@ class AttachedNotebook:
     def summary(self, *, budget_tokens: int = 4_000) -> str:
         """The notebook for a prompt."""
         return summary(self.document, outcomes_for_summary(self.outcomes), budget_tokens)
+
+    def foresee(self, edits: Sequence[Edit], run: CellSelection = "affected") -> HostExecution | EditRefused | None:
+        """What a call would execute, before anybody is asked; None: nothing."""
+        before = self.document
+        sound = check_edits(before, edits, run, self.stale)
+        if isinstance(sound, EditRefused):
+            return sound
+        return self._execution(edits, before, sound) if edits or sound.run else None
+
+    def foresee_undo(self) -> HostExecution | EditRefused | None:
+        """What taking the last turn back would execute."""
+        turn = self._turns.last()
+        return None if turn is None else self.foresee(undo_edits(turn, self.document)[0])
 
     # ── calls ──
 
@@ -163,7 +179,8 @@ class AttachedNotebook:
             if self.document != before:
                 continue
             mark = edit_program.new_mark()
-            answer = await self._execute(mark, edits, before, sound, seconds)
+            patience = _PAGE_PATIENCE_SECONDS if permission == "standing" and _touched(edits) else _PATIENCE_SECONDS
+            answer = await self._execute(mark, edits, before, sound, seconds, patience)
             if answer is None:
                 return self._seen(mark, began, "The kernel did not say what it did.")
             if answer.status in {"late", "moved"}:
@@ -190,7 +207,7 @@ class AttachedNotebook:
         )
 
     async def _execute(
-        self, mark: str, edits: Sequence[Edit], before: Document, sound: Sound, seconds: float | None
+        self, mark: str, edits: Sequence[Edit], before: Document, sound: Sound, seconds: float | None, patience: float
     ) -> edit_program.ProgramAnswer | None:
         code = edit_program.program(
             mark,
@@ -199,7 +216,7 @@ class AttachedNotebook:
             seen={cell.id: cell.code for cell in before.cells},
             needs=sorted(cell for cell in _touched(edits) if before.find(cell) is not None),
             sent=time.time(),
-            patience=_PATIENCE_SECONDS if self.server.address.is_here else 0,
+            patience=patience if self.server.address.is_here else 0,
         )
         printed = await self._without_interrupting(mark, code, seconds)
         await self.stream.wait_until(lambda: self.mirror.own_runs.get(mark, "") in self.mirror.finished)
@@ -282,36 +299,30 @@ class AttachedNotebook:
         return EditRefused(index=at, edit=edits[at], reason="stale", message=message, current=current)
 
     async def _quiet(self, edits: Sequence[Edit], permission: Permission) -> EditRefused | None:
-        """Wait until nobody types and nothing runs; why not, after long enough.
-
-        A page tells of what is typed only when its person pauses, and replaces it by what it is sent: so cells that are
-        there are changed while nobody can be typing, which is when they have just said yes, or after a long silence.
-        """
+        """Wait until nothing runs and nobody can be typing in these cells; why not, after long enough."""
         touched = _touched(edits)
         await self._idle()
-        if not touched or not await self.server.has_pages():
+        with anyio.move_on_after(LONGEST_SECONDS):
+            while (wait := await self._seconds_to_wait(touched, permission)) > 0:
+                with anyio.move_on_after(wait):
+                    # Whatever is told may be the moment.
+                    await self.stream.next()
+                await self._idle()
             return None
-        if permission == "standing" and time.monotonic() - max(self._began, self.mirror.typed_at) < _SILENCE_SECONDS:
-            message = (
-                "Somebody has the notebook's page open: a cell that is there is changed only with their yes at that "
-                f"moment, or when nobody has typed for {_SILENCE_SECONDS:.0f} seconds. New cells can be made."
-            )
-            return self._kept(edits, touched, message)
-        deadline = time.monotonic() + 20
-        while (wait := self._busy_seconds(touched)) > 0:
-            if time.monotonic() > deadline:
-                message = "Somebody is typing in the notebook: their text stays. Try again in a moment."
-                return self._kept(edits, touched, message)
-            await anyio.sleep(wait)
-        return None
+        message = (
+            "Somebody has the notebook's page open and may be typing there: a cell that is there is changed when they "
+            f"have paused elsewhere, or for {SILENCE_SECONDS:.0f} seconds. Their text stays; new cells can be made."
+        )
+        return self._kept(edits, touched, message)
 
-    def _busy_seconds(self, touched: set[CellId]) -> float:
-        """How long to wait for the cells that are to be changed; a new cell disturbs nobody."""
+    async def _seconds_to_wait(self, touched: set[CellId], permission: Permission) -> float:
         if not touched:
-            return 0
-        now, mirror = time.monotonic(), self.mirror
-        typed = max((mirror.typed.get(cell, 0.0) for cell in touched), default=0.0)
-        return max(typed + _CELL_QUIET_SECONDS - now, mirror.typed_at + _PAGE_QUIET_SECONDS - now)
+            return 0.0
+        mirror, pages = self.mirror, await self.server.pages()
+        signs = TypingSigns(
+            typed=mirror.typed, typed_at=mirror.typed_at, told_at=mirror.told_at, since=self._began, pages=pages
+        )
+        return seconds_to_wait(signs, touched, permission, time.monotonic())
 
     async def _idle(self) -> None:
         """Until nobody's cell runs: what is sent meanwhile would wait, and be about cells that have changed."""
@@ -322,7 +333,7 @@ class AttachedNotebook:
         """If somebody typed in a cell at the moment it was changed, put their text back; what to say of it."""
         touched = _touched(edits)
         self.mirror.typed_code.clear()
-        with anyio.move_on_after(_AFTERWARDS_SECONDS if touched and await self.server.has_pages() else 0):
+        with anyio.move_on_after(_AFTERWARDS_SECONDS if touched and await self.server.pages() else 0):
             while not any(cell in touched for cell, _ in self.mirror.typed_code):
                 await self.stream.next()
         late = {cell: code for cell, code in self.mirror.typed_code if cell in touched}
@@ -344,7 +355,7 @@ async def attach(
     with unwrap_single_error():
         async with server.look_on(session, file) as socket, anyio.create_task_group() as tasks:
             with anyio.fail_after(_READY_SECONDS):
-                await tasks.start(notebook.stream.listen, socket)
+                await tasks.start(notebook.stream.listen, socket, server.why_closed)
             await notebook.stream.settle(socket)
             try:
                 yield notebook

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import json
+import re
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -24,6 +26,7 @@ _SECONDS: Final = 15
 _MOST_ANSWER: Final = 1_000_000
 _MOST_MESSAGE: Final = 64_000_000
 _MOST_PRINTED: Final = 4_000_000
+_INSTANCE: Final = re.compile(rb'<marimo-server-token data-token="([^"]{1,200})"')
 _TOKEN_HINT: Final = "Put its token into a file, and name that file."
 
 
@@ -70,6 +73,10 @@ class ServerAddress:
         at = f"{host}:{port}" if port else host
         return cls(url=f"{parts.scheme}://{at}{parts.path.rstrip('/')}", token=token)
 
+    def authorization(self) -> dict[str, str]:
+        """The header that opens it. marimo itself tells its token to the notebook's code, so nothing hides it there."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
     @property
     def is_here(self) -> bool:
         """True where nothing leaves this machine."""
@@ -86,6 +93,7 @@ class MarimoServer:
     def __init__(self, address: ServerAddress, http: httpx2.AsyncClient) -> None:
         self.address = address
         self._http = http
+        self._instance = ""
 
     @classmethod
     @asynccontextmanager
@@ -95,10 +103,9 @@ class MarimoServer:
             raise UserError(
                 f"{address.url} would be sent its token unencrypted.", hint="Reach it by https, or by an SSH tunnel."
             )
-        headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
         # No proxy, no redirect: the token goes to this address and nowhere else.
         async with httpx2.AsyncClient(
-            base_url=address.url, headers=headers, timeout=_SECONDS, trust_env=False, follow_redirects=False
+            base_url=address.url, timeout=_SECONDS, trust_env=False, follow_redirects=False
         ) as http:
             server = cls(address, http)
             version = await server.version()
@@ -108,6 +115,7 @@ class MarimoServer:
                     f"{address.url} runs marimo {version}, with which attaching was not tried (tried: {tried}).",
                     hint="Start the notebook with one of those, or open its file in the cage.",
                 )
+            server._instance = await server._instance_now()
             yield server
 
     async def version(self) -> str:
@@ -116,6 +124,33 @@ class MarimoServer:
         if not 1 <= len(text) <= 40 or not text[0].isdigit() or not text.replace(".", "").isalnum():
             raise UserError(f"What answers at {self.address.url} is no marimo server.", hint="Give marimo's address.")
         return text
+
+    async def _instance_now(self) -> str:
+        """What its pages call this start of the server; empty where it calls itself nothing."""
+        said = _INSTANCE.search(await self._get("/"))
+        return "" if said is None else hashlib.sha256(said.group(1)).hexdigest()
+
+    async def why_closed(self) -> SessionClosed:
+        """Why a session is gone: it was closed, or its server was started anew, or is gone too."""
+        try:
+            is_same = await self._instance_now() == self._instance
+        except UserError:
+            # A token of before: each start makes its own.
+            is_same = False
+        except Unavailable:
+            return SessionClosed(
+                f"The marimo server at {self.address.url} went away while its notebook was attached.",
+                hint="Start it again with `marimo edit`; what was saved is in the notebook's file.",
+            )
+        if is_same:
+            return SessionClosed(
+                "The notebook's session was closed there; its marimo server still runs.",
+                hint="Attach again: the notebook is opened from its file, and no cell has run.",
+            )
+        return SessionClosed(
+            f"The marimo server at {self.address.url} was restarted: what the notebook had computed is gone.",
+            hint="Attach again; if it has a token, a restart made a new one.",
+        )
 
     async def sessions(self) -> tuple[Session, ...]:
         """The notebooks that are open."""
@@ -126,13 +161,13 @@ class MarimoServer:
             raise UserError(f"What answers at {self.address.url} is no marimo server.") from None
         return tuple(Session(id=each.session_id[:200], path=(each.path or "")[:4096]) for each in found.values())
 
-    async def has_pages(self) -> bool:
-        """Whether anybody may be typing: marimo counts pages that can edit, and onlookers such as we not."""
+    async def pages(self) -> int:
+        """How many people may be typing: marimo counts pages that can edit, and onlookers such as we not."""
         try:
             said = msgspec.json.decode(await self._get("/api/status/connections"), type=dict[str, int])
         except msgspec.MsgspecError:
-            return True
-        return said.get("active", 1) > 0
+            return 1
+        return max(0, said.get("active", 1))
 
     async def begin_session(self, file: str) -> Session:
         """Open a notebook as a page would, and leave: its kernel goes on. No cell runs."""
@@ -157,13 +192,15 @@ class MarimoServer:
         Whoever leaves early interrupts whatever runs there, marimo sees to that.
         """
         printed: list[str] = []
-        headers = {"Marimo-Stable-Session-Id": session.id}
+        headers = {"Marimo-Stable-Session-Id": session.id, **self.address.authorization()}
         timeout = httpx2.Timeout(_SECONDS, read=seconds)
         try:
             body = {"code": code}
             async with self._http.stream(
                 "POST", "/api/kernel/execute", json=body, headers=headers, timeout=timeout
             ) as answer:
+                if answer.status_code == 404:
+                    raise await self.why_closed()
                 self._check(answer.status_code)
                 room = _MOST_PRINTED
                 async for line in answer.aiter_lines():
@@ -181,7 +218,7 @@ class MarimoServer:
 
     async def _get(self, path: str) -> bytes:
         try:
-            async with self._http.stream("GET", path) as answer:
+            async with self._http.stream("GET", path, headers=self.address.authorization()) as answer:
                 self._check(answer.status_code)
                 body = b""
                 async for part in answer.aiter_bytes():
@@ -202,11 +239,6 @@ class MarimoServer:
                     hint="The token stands in the address that `marimo edit` printed; a restart makes a new one.",
                 )
             raise UserError(f"The marimo server at {self.address.url} wants its token.", hint=_TOKEN_HINT)
-        if status == 404:
-            raise SessionClosed(
-                "This notebook is no longer open there: its session was closed, or the server restarted.",
-                hint="Attach again; its cells are in its file.",
-            )
         raise UserError(
             f"What answers at {self.address.url} is no marimo server that can be attached to (HTTP {status}).",
             hint="Start the notebook with `marimo edit`, not `marimo run`, and give that address.",
@@ -235,7 +267,7 @@ async def _socket(
     address = server.address
     query = f"session_id=s_{secrets.token_hex(3)}" + (f"&file={quote(file, safe='')}" if file else "")
     query += "&kiosk=true" if is_onlooker else ""
-    headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
+    headers = address.authorization()
     try:
         async with websockets.asyncio.client.connect(
             f"ws{address.url.removeprefix('http')}/ws?{query}",
@@ -248,10 +280,7 @@ async def _socket(
         ) as socket:
             yield socket
     except websockets.exceptions.ConnectionClosed as error:
-        raise SessionClosed(
-            "This notebook is no longer open there: its session was closed, or the server restarted.",
-            hint="Attach again; its cells are in its file.",
-        ) from error
+        raise await server.why_closed() from error
     except (OSError, websockets.exceptions.WebSocketException) as error:
         raise Unavailable(
             f"The marimo server at {address.url} lets nobody look on.",

@@ -64,6 +64,8 @@ class SessionMirror:
     """When a person last changed a cell."""
     typed_at: float = 0.0
     """When somebody's page last gave a sign of typing, wherever."""
+    told_at: float = 0.0
+    """When somebody's page last told all that was typed in it."""
     typed_code: list[tuple[CellId, str]] = field(default_factory=list[tuple[CellId, str]])
     """What people's pages sent since this was last emptied."""
     finished: set[str] = field(default_factory=set[str])
@@ -133,6 +135,7 @@ class SessionMirror:
                 self._begin(message)
             case told.DocumentChanged(transaction=transaction):
                 is_person = transaction.source == "frontend"
+                self.told_at = now if is_person else self.told_at
                 for change in transaction.changes[:MOST_CELLS]:
                     self._change(change)
                     if is_person and not isinstance(change, told.ReorderChange):

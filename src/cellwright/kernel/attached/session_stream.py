@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
@@ -30,6 +30,7 @@ class SessionStream:
     async def listen(
         self,
         socket: websockets.asyncio.client.ClientConnection,
+        why_closed: Callable[[], Awaitable[SessionClosed]],
         *,
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
@@ -49,10 +50,7 @@ class SessionStream:
             ended = closed
         else:
             ended = None
-        self.lost = SessionClosed(
-            "The notebook was closed while it was attached: its session ended, or its server.",
-            hint="Attach again; its cells are in its file.",
-        )
+        self.lost = await why_closed()
         self.pulse()
         if not is_started:
             raise self.lost from ended

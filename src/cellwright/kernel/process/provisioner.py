@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.host_calls import HostService
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.one_shot import run_one_shot
-from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.process.zygote import CagedProcess, Zygote
 from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.notebook.document import Document
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
@@ -114,6 +114,20 @@ class KernelProvisioner:
         packages = [*([str(own.site_packages)] if own is not None else []), *package_paths()]
         command = [python, "-I", "-S", "-B", str(program), *packages]
         return await run_one_shot(await self._zygote(), spec, command, question, most_bytes=most_bytes, seconds=seconds)
+
+    async def start_program(self, document: Document, program: Path, *, software: Sequence[str] = ()) -> CagedProcess:
+        """A program of ours that is spoken with for as long as its cage lives; `software` is what else it sees.
+
+        What it changes is forgotten, and there is no network. Whoever asked ends it.
+        """
+        self.environment = await self.build(document)
+        await anyio.to_thread.run_sync(self._look_at_project)
+        inside = _INSIDE / self.path.relative_to(self.options.project).as_posix()
+        spec = replace(self._spec(str(inside.parent)), files="drop", proxy_port=None, certificates="")
+        spec = replace(spec, software=tuple(dict.fromkeys([*spec.software, *software])))
+        python = str(getattr(sys, "_base_executable", sys.executable))
+        command = [python, "-I", "-S", "-B", str(program), *package_paths()]
+        return await (await self._zygote()).start(spec, command=command)
 
     async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these distributions that the notebook's own environment does not have."""

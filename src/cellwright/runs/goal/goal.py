@@ -62,6 +62,12 @@ class Goal:
     """Servers whose tools agents may call, by their names."""
     context: tuple[str, ...] = ()
     """What servers let one read that agents see, `SERVER:address` each."""
+    kernels: tuple[str, ...] = ()
+    """Kernels of Jupyter that agents may run code in, by their names."""
+    attach: str = ""
+    """The marimo server, not ours, that has the notebook open which is to be changed; `notebook` is a copy of it."""
+    attach_file: str = ""
+    """That notebook's file, on the server's machine; empty: the one that is open there."""
     models: tuple[str, ...] = ()
     """`provider:model`, instead of each role's tier."""
     budget_usd: Decimal | None = None

@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 
 from cellwright.data.files import parse_data
 from cellwright.data.remote_paths import RemotePath
-from cellwright.errors import UserError
+from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal, GoalKind
@@ -42,6 +42,9 @@ class GoalRequest:
     tools: Sequence[str] = ()
     context: Sequence[str] = ()
     notebook: Path | None = None
+    kernels: Sequence[str] = ()
+    attach: str = ""
+    attach_file: str = ""
     models: Sequence[str] = ()
     budget: str | None = None
     approve: str = "ask"
@@ -89,6 +92,8 @@ def read_goal(
     else:
         notebook = _notebook(here / typed.notebook.expanduser())
     project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
+    if typed.attach:
+        _check_attached(typed, notebook)
     found = {word: find_remote(word) for word in typed.data if not (here / word).exists()}
     remote = {each.words: each for each in found.values() if each is not None}
     local = [word for word in typed.data if found.get(word) is None]
@@ -130,6 +135,9 @@ def read_goal(
         files=tuple(remote),
         tools=tools,
         context=context,
+        kernels=tuple(dict.fromkeys(typed.kernels)),
+        attach=typed.attach,
+        attach_file=typed.attach_file,
         models=models,
         budget_usd=None if typed.budget is None else read_budget(typed.budget),
         approve=approve,
@@ -142,6 +150,21 @@ def read_goal(
         wants=typed.wants,
         answer=typed.answer[:LONGEST],
     )
+
+
+def _check_attached(typed: GoalRequest, copy: Path) -> None:
+    """Raises `UserError`, `RefusedByPolicy`."""
+    if ANALYST in typed.models:
+        raise UserError("The analyst does not change other people's notebooks.", hint="Choose a model.")
+    if typed.approve != "ask":
+        raise RefusedByPolicy(
+            "What runs in an attached notebook runs outside any cage, so somebody must be there to be asked.",
+            hint="Let it ask; or work on a copy of the notebook, and hand that back.",
+        )
+    if os.path.lexists(copy):
+        raise UserError(
+            f"{str(copy)!r} is there already.", hint="The goal works on a copy first: name a file that is not there."
+        )
 
 
 def read_words(typed: str) -> str:

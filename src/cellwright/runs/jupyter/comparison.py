@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cellwright.kernel.jupyter import ConvertedCell, NotebookConversion, OriginalCell, OriginalRun, ShownValue
@@ -15,7 +15,7 @@ ImportVerdict = Literal["proven", "text", "differs", "failed", "fails in both", 
 """proven: it showed, printed and left the same in both kernels. text: nothing runs in it. refused: something in it has
 no equivalent. not run: the original was not run, or ended before this cell."""
 
-_SILENT: Final = frozenset({"picture", "code", "markdown", "opaque"})
+_SILENT: Final = frozenset({"code", "opaque"})
 """Kinds of values of which only that they are there is compared."""
 _TIMINGS: Final = re.compile(r"(?m)^(?:CPU times: .*|Wall time: .*|(?:Compiler|Parser)\s*: .*|.* ± .* per loop .*)\n?")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -55,6 +55,8 @@ class CellProof:
     reasons: tuple[str, ...] = ()
     lacks_picture: bool = False
     """The original drew something here and this cell shows nothing of it."""
+    only_there: tuple[str, ...] = ()
+    """Of what nothing but that it is there was compared: variables by their names, and what is shown, by its kind."""
 
 
 def compare(
@@ -83,8 +85,26 @@ def compare(
         reasons = tuple(_differences(parts, outcome, [(name, there.get(name), values.get(new)) for name, new in names]))
         if reasons and unsteady & set(cell.sources):
             reasons = (*reasons, "the original itself does not do the same twice")
-        proofs.append(_judged(cell, parts, outcome, reasons))
+        held = [(name, there.get(name)) for name, _ in names]
+        proofs.append(replace(_judged(cell, parts, outcome, reasons), only_there=_only_there(parts, held)))
     return tuple(proofs)
+
+
+def _only_there(parts: Sequence[OriginalCell], variables: Sequence[tuple[str, ShownValue | None]]) -> tuple[str, ...]:
+    shown = [value for part in parts for value in part.shown]
+    pictures = any(part.pictures for part in parts) and not any(value.digest for value in shown if _is_picture(value))
+    opaque = any(value.kind == "opaque" for value in shown)
+    names = [f"`{name}`" for name, value in variables if value is not None and value.kind == "opaque"]
+    return (*names, *(["what it shows"] if opaque else []), *(["its picture"] if pictures else []))
+
+
+def _is_picture(value: ShownValue) -> bool:
+    return value.kind == "picture"
+
+
+def _drawings(values: Sequence[ShownValue]) -> set[str]:
+    """What is drawn, where that can be compared: a figure and its axes are one."""
+    return {value.digest for value in values if _is_picture(value) and value.digest}
 
 
 def _judged(
@@ -139,7 +159,10 @@ def _differences(
         found.append(_shown_words(shown, here))
     if any(part.pictures for part in parts) and not outcome.has_picture:
         found.append("the original draws a picture here, this cell shows none")
-    off = [name for name, one, other in variables if one and other and _told(one) != _told(other)]
+    drawn, drawn_here = _drawings([value for part in parts for value in part.shown]), _drawings(outcome.shown)
+    if drawn and drawn_here and drawn != drawn_here:
+        found.append("it draws another picture")
+    off = [name for name, one, other in variables if one and other and _told_variable(one) != _told_variable(other)]
     if off:
         more = f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else ""
         found.append("another value in the end: " + ", ".join(f"`{name}`" for name in off[:_MOST_NAMES]) + more)
@@ -151,6 +174,11 @@ def _differences(
 
 def _told(value: ShownValue) -> tuple[str, str]:
     return (value.kind, "" if value.kind in _SILENT else value.digest)
+
+
+def _told_variable(value: ShownValue) -> tuple[str, str]:
+    # A figure is compared where it is shown: cells below may draw on it.
+    return (value.kind, "") if _is_picture(value) else _told(value)
 
 
 def _printed(text: str) -> str:

@@ -22,6 +22,7 @@ from cellwright.server.http.problems import RESPONSES, add_error_handlers
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes import (
     artifacts,
+    attached,
     changes,
     connection_contents,
     connections,
@@ -58,6 +59,7 @@ _ROUTERS: Final = (
     events.notebook_router,
     news.router,
     artifacts.router,
+    attached.router,
     questions.router,
     notebooks.router,
     notebook_edits.router,

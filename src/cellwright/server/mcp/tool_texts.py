@@ -96,6 +96,9 @@ TOOLS: Final = (
             context="What its agents are shown of tool servers, `SERVER:address` each.",
             models="`provider:model`; or `analyst`, which needs no model and no key. None: the usual ones.",
             notebook="Extend this notebook, or make it, at this path in the folder; null: a new one.",
+            attach="Work in a notebook that is open in somebody's own marimo: its server's address, such as "
+            "http://127.0.0.1:2718. A person is asked before each change there; follow_run passes the question on.",
+            attach_file="That notebook's file; alone, its server is found.",
             budget_usd="What it may cost at most, in USD, as a number in quotes.",
             key="Any text of yours: another call with the same key means the same run and starts none.",
         ),
@@ -149,7 +152,14 @@ TOOLS: Final = (
         name="look",
         title="Look at a notebook",
         says="A notebook's cells as they stand: code, output, errors, and which are out of date.",
-        takes={"notebook": _NOTEBOOK},
+        takes={
+            "notebook": {
+                "type": "string",
+                "description": "The notebook's path in the folder, or its id, as list_notebooks gave it; or the "
+                "address of somebody's own marimo (http://127.0.0.1:2718) with one open: nothing is executed there.",
+            },
+            "file": {"type": "string", "description": "Which file, where such a marimo has several open."},
+        },
         needs=("notebook",),
     ),
     ToolText(

@@ -89,6 +89,10 @@ async def list_notebooks(api: ApiCalls, arguments: Arguments) -> ToolReply:
 
 async def look(api: ApiCalls, arguments: Arguments) -> ToolReply:
     """Its cells as they stand."""
+    if _is_address(arguments["notebook"]):
+        asked = {"url": arguments["notebook"], "file": str(arguments.get("file", ""))}
+        there = await api.post("/attached/look", asked)
+        return ToolReply(text=_attached_text(there), data=there)
     found = await api.get(f"/notebooks/{(await _notebook(api, arguments))['id']}")
     return ToolReply(text=_notebook_text(found), data=found)
 
@@ -141,6 +145,16 @@ def _segment(text: object, what: str) -> str:
     return text
 
 
+def _is_address(notebook: object) -> bool:
+    return str(notebook).startswith(("http://", "https://"))
+
+
+def _attached_text(notebook: Any) -> str:
+    cells = [{**cell, "output": {"text": cell["output"]}} for cell in notebook["cells"]]
+    head = "In somebody's own marimo, outside any cage: to change it, start_run with attach; a person is asked."
+    return f"{head}\n{_notebook_text({'path': notebook['path'] or notebook['server'], 'cells': cells})}"
+
+
 async def _notebooks(api: ApiCalls) -> list[Any]:
     """Those of the folder: what somebody has open elsewhere is not this client's."""
     found = (await api.get("/notebooks"))["notebooks"]
@@ -149,6 +163,11 @@ async def _notebooks(api: ApiCalls) -> list[Any]:
 
 async def _notebook(api: ApiCalls, arguments: Arguments) -> Any:
     """The one of this path, or else of this id. Raises `ResourceNotFound`."""
+    if _is_address(arguments["notebook"]):
+        raise UserError(
+            "That notebook is outside our cage, where a person allows each change.",
+            hint="Call start_run with attach and a goal: what it wants to change there is asked about.",
+        )
     said = str(arguments["notebook"])
     found = await _notebooks(api)
     for name in ("path", "id"):

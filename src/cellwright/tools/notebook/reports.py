@@ -6,12 +6,12 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
 from cellwright.journal.values import Json
 from cellwright.kernel.observation import CellOutcome, Observation
-from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.notebook.document import Document
 from cellwright.notebook.edits import EditRefused
 from cellwright.notebook.prompt_summary import clip, clip_middle
 from cellwright.tools.history.moves import RESTORE_TEXTS
@@ -30,7 +30,16 @@ _TABLE: Final = re.compile(r"[\d,]+ rows? × [\d,]+ column")
 _WORRYING: Final = frozenset({"failed", "interrupted", "cancelled", "lost"})
 
 
-def observation_text(observation: Observation, notebook: OpenNotebook) -> str:
+class HasCells(Protocol):
+    """A notebook of whatever kind, open here or attached."""
+
+    @property
+    def document(self) -> Document:
+        """Its cells as they are now."""
+        ...
+
+
+def observation_text(observation: Observation, notebook: HasCells) -> str:
     """The observation as a model reads it; failed cells come first, and nothing is shown twice."""
     worrying = [cell for cell in observation.cells if cell.status in _WORRYING]
     others = [cell for cell in observation.cells if cell.status not in _WORRYING]
@@ -38,9 +47,7 @@ def observation_text(observation: Observation, notebook: OpenNotebook) -> str:
     return "\n".join([*_head(observation), *(cell_text(cell, notebook, known) for cell in [*worrying, *others])])
 
 
-def cell_text(
-    outcome: CellOutcome, notebook: OpenNotebook, known: _KnownColumns | None = None, *, tokens: int = 0
-) -> str:
+def cell_text(outcome: CellOutcome, notebook: HasCells, known: _KnownColumns | None = None, *, tokens: int = 0) -> str:
     """One cell's outcome as a model reads it, each part in so many tokens; columns that are `known` are only named."""
     cell = notebook.document.find(outcome.id)
     version = f" v{cell.version}" if cell is not None else ""

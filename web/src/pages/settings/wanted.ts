@@ -73,6 +73,15 @@ export const WANTED: readonly Wanted[] = [
     ],
     given: { arguments: "{}" },
   },
+  {
+    action: "change-attached",
+    title: "Change a notebook outside the cage",
+    fields: [
+      { name: "server", title: "Server", example: "http://127.0.0.1:2718", as: "text" },
+      { name: "notebook", title: "Notebook", example: "sums.py", as: "text" },
+    ],
+    given: { change: "" },
+  },
 ];
 
 /** The action as the API takes it; what was left empty is taken from the example. */

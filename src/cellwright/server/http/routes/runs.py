@@ -109,6 +109,29 @@ async def _remote(resources: ApiResources, asked: NewRun, person: str) -> Mappin
     return remote
 
 
+async def _attached(resources: ApiResources, asked: NewRun) -> NewRun:
+    """With the address of the server that is meant, where a notebook is. Raises `UserError`, `RefusedByPolicy`."""
+    if not asked.attach and not asked.attach_file:
+        return asked
+    # Late: only who attaches waits for what speaks to other servers.
+    from cellwright.app.attached_goals import server_for_program
+
+    address = await server_for_program(asked.attach, asked.attach_file, resources.settings)
+    return asked.model_copy(update={"attach": address.url})
+
+
+async def _make_goal(
+    resources: ApiResources, asked: NewRun, person: str, remote: Mapping[str, RemotePath], taken: Collection[str]
+) -> Goal:
+    asked = await _attached(resources, asked)
+    goal = await anyio.to_thread.run_sync(_goal, resources, asked, person, remote, taken)
+    if goal.attach:
+        from cellwright.app.attached_goals import copy_attached
+
+        await copy_attached(goal, resources.settings)
+    return goal
+
+
 def _goal(
     resources: ApiResources, asked: NewRun, person: str, remote: Mapping[str, RemotePath], taken: Collection[str]
 ) -> Goal:
@@ -144,6 +167,8 @@ def goal_of_request(
             connections=asked.connections,
             tools=asked.tools,
             context=asked.context,
+            attach=asked.attach,
+            attach_file=asked.attach_file,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
             models=asked.models,
             budget=asked.budget_usd,
@@ -196,7 +221,7 @@ Before = Annotated[str | None, Query(max_length=100, description="`next` of the 
 async def start_run(caller: Steerer, resources: Resources, asked: shapes.NewRun) -> shapes.RunName:
     """Begin a run."""
     remote = await _remote(resources, asked, caller.person)
-    make = partial(anyio.to_thread.run_sync, partial(_goal, resources, asked, caller.person, remote))
+    make = partial(_make_goal, resources, asked, caller.person, remote)
     chosen = None if asked.key is None else run_of_key(resources.folder, caller.person, asked.key)
     return shapes.RunName(run=await resources.starts.begin(make, run=chosen))
 

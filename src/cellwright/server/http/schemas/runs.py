@@ -235,6 +235,10 @@ class NewRun(RequestModel):
     """Tool servers its agents may call, by their names."""
     context: tuple[Annotated[str, StringConstraints(max_length=1_000)], ...] = Field(default=(), max_length=20)
     """What tool servers let one read, `SERVER:address` each."""
+    attach: Annotated[str, StringConstraints(max_length=500)] = ""
+    """The address of somebody's own marimo whose open notebook is to be changed; a person is asked each time."""
+    attach_file: Annotated[str, StringConstraints(max_length=4_096)] = ""
+    """That notebook's file there; alone, its server is found."""
     models: tuple[Annotated[str, StringConstraints(max_length=200)], ...] = Field(default=(), max_length=20)
     """`provider:model`, the first that answers; or `analyst`, which needs none."""
     budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None
