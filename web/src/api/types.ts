@@ -26,8 +26,8 @@ export type Effort = Schemas["NewRun"]["effort"];
 export type RunLine = Schemas["RunLine"];
 export type RunPage = Schemas["RunLines"];
 export type RunDetail = Schemas["RunDetail"];
-/** But for the key by which a program may say it twice. */
-export type NewRun = Required<Omit<Schemas["NewRun"], "key">>;
+/** But for the key by which a program may say it twice, and what is done in an attached notebook. */
+export type NewRun = Required<Omit<Schemas["NewRun"], "key" | "attach" | "attach_file">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
