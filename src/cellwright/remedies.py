@@ -45,6 +45,7 @@ RemedyKind = Literal[
     "allow_server_tools",
     "set_server_secret",
     "show_server_software",
+    "allow_private_server",
     # machine and runs
     "see_doctor",
     "see_run",
@@ -94,6 +95,7 @@ ARGUMENTS: Final[Mapping[RemedyKind, frozenset[str]]] = {
     "allow_server_tools": frozenset({"name"}),
     "set_server_secret": frozenset({"name", "variable"}),
     "show_server_software": frozenset({"name", "folder"}),
+    "allow_private_server": frozenset({"name"}),
     "see_doctor": frozenset({"says"}),
     "see_run": frozenset({"run"}),
     "resume_run": frozenset({"run"}),
@@ -150,6 +152,7 @@ NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "allow_server_tools": "A person looks at what the tools of {name} say, and allows them.",
     "set_server_secret": "Give {variable} for the tool server {name}.",
     "show_server_software": "Show its cage the folder it is in, such as {folder}.",
+    "allow_private_server": "If that is meant, let {name} lead to this machine or its network.",
     "see_doctor": "The doctor {says}.",
     "see_run": "Look at the run itself.",
     "resume_run": "Resuming it tries again.",

@@ -14,6 +14,7 @@ from cellwright.app.tool_server_use import ServerUse
 from cellwright.journal.crash import CrashPoint
 from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_client import Models
+from cellwright.policy.approvals import Yes
 from cellwright.secrets import keep_secret
 from cellwright.testing import CallTool
 from cellwright.tools.approval.typed_answers import TypedAnswer
@@ -24,9 +25,13 @@ from tests.agents.driver import ADA, DONE, an_assignment
 from tests.agents.forked import Forker
 from tests.app.agents_at_work import AgentsAtWork, open_agents_at_work
 from tests.models.testbed import ModelTestbed
-from tests.tools.mcp.odd_servers import allow_everything, odd_server, put_odd_server, server_host
+from tests.tools.mcp.odd_servers import allow_everything, definition, odd_server, put_odd_server, server_host
 
 Project = Callable[..., Path]
+BIRDS = (
+    *("wrens", "robins", "tits", "finches", "larks", "swifts", "crows", "jays", "rooks", "gulls", "terns", "ducks"),
+    *("geese", "swans", "storks", "herons", "kites", "ospreys", "owls", "doves"),
+)
 ODD = ServerUse(names=("odd",))
 ALLOW = '[[rule]]\naction = "call-tool"\nthen = "allow"\ntools = ["odd/*"]\n'
 
@@ -53,12 +58,55 @@ async def test_a_call_is_asked_about_with_all_it_sends_and_its_answer_is_data(
     async with open_agents_at_work(testbed, where, path, pool=pool, servers=ODD) as driver:
         await driver.start(an_assignment("Ask the odd server."))
         asked = await driver.say_yes()
-        assert 'Call the tool echo of odd:\n{"words": "birds"}' in asked
+        assert 'Call the tool echo of odd, which may change something:\n{"words": "birds"}' in asked
         assert (await driver.report()).outcome == "finished"
         told = driver.sent_text(1)
         assert "<data-" in told and 'from="tool servers">\\n- odd__asks(): The server odd says: “Does asks' in told
         assert re.search(r'<data-\w+ from="use s1c1">\\necho birds\\n</data', driver.sent_text(2))
         assert ("call-tool", "allow", "done") in await driver.judged()
+
+
+@pytest.mark.slow
+async def test_a_yes_to_a_tool_that_may_change_something_holds_for_one_call_alone(
+    testbed: ModelTestbed, where: Path, project: Project, pool: KernelPool
+) -> None:
+    path = await odd_project(testbed, project, pool)
+    only_reads = definition("read", annotations={"readOnlyHint": True})
+    put_odd_server(path.parent, [definition("echo"), only_reads])
+    await allow_everything(server_host(pool, testbed.home, path.parent), odd_server())
+    echo, read = use("echo", words="birds"), use("read", path="/project/tools.json")
+    testbed.provider.script(echo, echo, read, read, DONE)
+    async with open_agents_at_work(testbed, where, path, pool=pool, servers=ODD) as driver:
+        await driver.start()
+        for _ in range(2):
+            assert (await driver.approval()).question.offers == ("once",)
+            await driver.say_yes()
+        assert "Call the tool read of odd:" in await driver.answer(Yes(reach="run"))
+        assert (await driver.report()).outcome == "finished"
+        assert [each for each in await driver.judged() if each[0] == "call-tool"] == [
+            ("call-tool", "allow", "done"),
+            ("call-tool", "allow", "done"),
+            ("call-tool", "allow", "done"),
+            ("call-tool", "allow", "done"),
+        ]
+
+
+@pytest.mark.slow
+async def test_of_many_tools_those_beyond_fifteen_are_found_by_their_words_and_called(
+    testbed: ModelTestbed, where: Path, project: Project, pool: KernelPool
+) -> None:
+    path = await odd_project(testbed, project, pool)
+    (testbed.home / "rules.toml").write_text(ALLOW)
+    many = [definition(f"tool{number:02}", description=f"Counts {BIRDS[number]}.") for number in range(len(BIRDS))]
+    put_odd_server(path.parent, many)
+    await allow_everything(server_host(pool, testbed.home, path.parent), odd_server())
+    testbed.provider.script(CallTool("use", {"name": "ospreys"}), use("tool17"), DONE)
+    async with open_agents_at_work(testbed, where, path, pool=pool, servers=ODD) as driver:
+        assert (await driver.work(an_assignment("Count."))).outcome == "finished"
+        told = driver.sent_text(1)
+        assert ("odd__tool14" in told, "odd__tool15" in told, "ospreys" in told) == (True, False, False)
+        assert "odd__tool17" in driver.sent_text(2)
+        assert "no tool17" in driver.sent_text(3)
 
 
 @pytest.mark.slow

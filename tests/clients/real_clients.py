@@ -65,9 +65,9 @@ class Machine:
         """A program of a package."""
         return await self.run(NODE, PACKAGES / script, *arguments)
 
-    async def python(self, script: Path, *arguments: object) -> Ended:
-        """A script with FastMCP."""
-        return await self.run(PYTHON, script, *arguments)
+    async def python(self, script: Path, *arguments: object, more: Mapping[str, str] = {}) -> Ended:
+        """A script with FastMCP or Jupyter AI."""
+        return await self.run(PYTHON, script, *arguments, more=more)
 
     async def say(self, client: str, words: str, model: ProviderServer) -> Ended:
         """What a person types into one of the clients, whose model is at this address."""

@@ -27,8 +27,7 @@ async def test_a_clients_model_makes_a_cell_and_sees_its_value(
     assert "x * 7" in (machine.project / "lab.py").read_text()
 
 
-# Not codex: it declines by itself, which counts as a no (docs/design/060).
-@pytest.mark.parametrize("client", ["claude-code", "opencode"])
+@pytest.mark.parametrize("client", CLIENTS)
 async def test_what_a_run_asks_stays_open_where_nobody_sits_at_the_client(
     client: str, testbed: DaemonTestbed, tmp_path: Path, model: ProviderServer
 ) -> None:

@@ -30,6 +30,7 @@ ALLOWED: Final = {
         "cellwright/server/editor/gateway.py",
         "cellwright/server/editor/mirror.py",
         "cellwright/server/http/auth/middleware.py",
+        "cellwright/server/http/routes/notebook_edits.py",
         "cellwright/telemetry.py",
         "cellwright/tools/mcp/opening.py",
         "cellwright/tools/mcp/tool_servers.py",

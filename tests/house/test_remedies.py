@@ -22,6 +22,7 @@ JUSTIFIED: Mapping[str, str] = {
     "models/gateway/openai_http.py": "an answer in OpenAI's format to a program here, which has no other words",
     "server/daemon/predecessor.py": "for a command line of the version before, which can only show a text",
     "server/acp/session.py": "what a person reads in an editor, who may have no page open",
+    "server/acp/offered_servers.py": "what a person reads in an editor, of what is done at a terminal",
     "server/mcp/following.py": "what a model reads and tells its person, who may have no page open",
     "sandbox/host/tiers.py": "the options are those of systemd-run",
 }

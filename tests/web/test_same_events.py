@@ -18,6 +18,7 @@ from cellwright.background import current_person
 from cellwright.server.http.auth.tokens import TokenStore
 from tests.house.places import ROOT
 from tests.runs.factory import apply, create, finish, plan, task
+from tests.server.acp.an_editor import an_editor
 from tests.server.http.test_clients import NODE
 from tests.web.a_control_room import SECONDS, WORDS, ControlRoom, open_chromium, open_control_room, run_of
 
@@ -60,6 +61,12 @@ async def by_mcp(room: ControlRoom) -> None:
         assert not begun.is_error, begun.content
 
 
+async def by_acp(room: ControlRoom) -> None:
+    async with an_editor(room.home, room.folder) as editor:
+        session = await editor.new(room.folder)
+        assert (await editor.say(session, WORDS)).stop_reason == "end_turn"
+
+
 async def by_page(room: ControlRoom) -> None:
     async with open_chromium() as browser, room.person(browser) as page:
         await page.get_by_label("Goal").fill(WORDS)
@@ -73,6 +80,7 @@ INTERFACES: dict[str, Callable[[ControlRoom], Awaitable[None]]] = {
     "the Python client": by_http,
     "the TypeScript client": by_http_from_node,
     "MCP": by_mcp,
+    "ACP": by_acp,
     "the page": by_page,
 }
 

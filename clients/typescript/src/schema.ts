@@ -3246,6 +3246,11 @@ export interface components {
          */
         NewToolServer: {
             /**
+             * Call Seconds
+             * @default 120
+             */
+            call_seconds: number;
+            /**
              * Command
              * @default []
              */
@@ -3255,7 +3260,7 @@ export interface components {
              * @default none
              * @enum {string}
              */
-            files: "none" | "read";
+            files: "none" | "read" | "write";
             /**
              * Hosts
              * @default []
@@ -3271,6 +3276,11 @@ export interface components {
              * @default false
              */
             private_hosts: boolean;
+            /**
+             * Projects
+             * @default []
+             */
+            projects: string[];
             /** Secrets */
             secrets?: {
                 [key: string]: string;
@@ -3655,7 +3665,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "set_writer_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "allow_method" | "add_tool_server" | "allow_server_tools" | "set_server_secret" | "show_server_software" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "set_writer_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "allow_method" | "add_tool_server" | "allow_server_tools" | "set_server_secret" | "show_server_software" | "allow_private_server" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
             /**
              * Lead
              * @default
@@ -4097,6 +4107,8 @@ export interface components {
         ServerToolShape: {
             /** Diff */
             diff: string;
+            /** May Change */
+            may_change: boolean;
             /** Name */
             name: string;
             /**
@@ -4618,7 +4630,7 @@ export interface components {
              * @default none
              * @enum {string}
              */
-            files: "none" | "read";
+            files: "none" | "read" | "write";
             /**
              * Fingerprint
              * @default
@@ -4634,7 +4646,14 @@ export interface components {
             packages: string[];
             /** Place */
             place: string;
+            /**
+             * Private Hosts
+             * @default false
+             */
+            private_hosts: boolean;
             problem: components["schemas"]["ServerProblemShape"] | null;
+            /** Projects */
+            projects: string[];
             /**
              * Protocol
              * @default
@@ -4642,6 +4661,8 @@ export interface components {
             protocol: string;
             /** Resources */
             resources: components["schemas"]["ServerResourceShape"][];
+            /** Software */
+            software: string[];
             /** Tools */
             tools: components["schemas"]["ServerToolShape"][];
             /**

@@ -239,6 +239,7 @@ def server_view(state: ServerState, words: Callable[[Hint], str]) -> dict[str, A
                 "name": shown(each.name),
                 "standing": each.standing,
                 "says": state.verdicts.get(each.name, "ask"),
+                "may_change": each.may_change,
                 "diff": each.diff(),
             }
             for each in state.tools

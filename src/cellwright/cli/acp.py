@@ -25,6 +25,10 @@ def acp(
         list[str] | None,
         typer.Option("--model", metavar="MODEL", help="As `cellwright run --model`: PROVIDER:MODEL, or analyst."),
     ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option("--tools", metavar="NAME", help="As `cellwright run --tools`: a tool server its agents may call."),
+    ] = None,
     budget: Annotated[str, typer.Option("--budget", metavar="USD", help="What a run may cost at most.")] = "",
     is_panel: Annotated[
         bool, typer.Option("--marimo-panel", help="Be the agent in the panel of marimo's editor instead.")
@@ -39,7 +43,7 @@ def acp(
 ) -> None:
     """Speak ACP over standard input and output; a daemon is started if none runs. Editors start this, not people."""
     settings, where = Settings.read(), str(Path(folder).resolve())
-    options = {"model": model or [], "budget": [budget] if budget else []}
+    options = {"model": model or [], "tools": tools or [], "budget": [budget] if budget else []}
     if not is_panel:
         if origins or port != _PANEL_PORT:
             raise UserError("--origin and --port are for --marimo-panel.")

@@ -231,15 +231,19 @@ class CallServerTool:
     tool: str
     arguments: str
     """JSON text, exactly as it will be sent."""
+    may_change: bool = False
+    """Whether it may change something there: then a yes holds for this one call."""
 
     @classmethod
-    def of(cls, server: str, tool: str, arguments: Mapping[str, object]) -> CallServerTool:
+    def of(cls, server: str, tool: str, arguments: Mapping[str, object], *, may_change: bool = False) -> CallServerTool:
         """A call with arguments not yet written as JSON."""
-        return cls(server=server, tool=tool, arguments=json.dumps(arguments, sort_keys=True))
+        text = json.dumps(arguments, sort_keys=True)
+        return cls(server=server, tool=tool, arguments=text, may_change=may_change)
 
     def describe(self) -> str:
         """What will happen, for a person."""
-        return _with_body(f"Call the tool {shown(self.tool)} of {shown(self.server)}", self.arguments)
+        effect = ", which may change something" if self.may_change else ""
+        return _with_body(f"Call the tool {shown(self.tool)} of {shown(self.server)}{effect}", self.arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +280,7 @@ Action = (
     | CallServerTool
     | ChangeAttached
 )
-_LATER_MEMBERS = frozenset({"touches"})
+_LATER_MEMBERS = frozenset({"touches", "may_change"})
 ACTIONS: Mapping[Kind, type[Action]] = {member.kind: member for member in get_args(Action)}
 
 

@@ -15,6 +15,7 @@ from typing import Final, Literal, NewType, assert_never
 from cellwright.errors import Defect
 from cellwright.policy.actions import (
     Action,
+    CallServerTool,
     ChangeAttached,
     Fingerprint,
     QueryConnection,
@@ -86,15 +87,15 @@ class ApprovalQuestion:
 
     @property
     def offers(self) -> tuple[Reach, ...]:
-        """How far a yes may reach. Money is agreed once, or as a budget; a change in a database once; an envelope
-        holds for its run.
+        """How far a yes may reach. Money is agreed once, or as a budget; a change in a database or at a tool server
+        once; an envelope holds for its run.
 
         A lasting yes would keep what it covers, so something with a secret in it is allowed once.
         """
         match self.about:
             case Envelope():
                 return ("run",)
-            case Spend() | QueryConnection(access="write"):
+            case about if is_allowed_once(about):
                 return ("once",)
             case _ if self.masked_from is not None:
                 return ("once",)
@@ -121,6 +122,15 @@ class ApprovalQuestion:
         if self.masked_from is not None:
             lines.append("Secrets in it are masked.")
         return "\n".join(lines)
+
+
+def is_allowed_once(about: Action) -> bool:
+    """Whether no yes to such an action reaches further than this one."""
+    match about:
+        case Spend() | QueryConnection(access="write") | CallServerTool(may_change=True):
+            return True
+        case _:
+            return False
 
 
 def about_fingerprint(about: Action | Envelope) -> Fingerprint:
@@ -200,6 +210,8 @@ class Grant:
     def allows(self, action: Action, *, project: str, run: str, now: datetime) -> bool:
         """Whether it allows this action, here and now."""
         if not self.is_active(now) or project != self.project:
+            return False
+        if self.reach != "once" and is_allowed_once(action):
             return False
         match self.reach:
             case "once":

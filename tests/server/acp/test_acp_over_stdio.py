@@ -18,7 +18,10 @@ from cellwright.journal.names import stream_of
 from cellwright.policy.approvals import Answered, Person
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.views.questions import run_inbox
+from cellwright.runs.views.run_view import first_goal
 from cellwright.tools.approval.typed_answers import TypedAnswer
+from cellwright.tools.mcp.pins import ServerTool, ToolApprovals
+from cellwright.tools.mcp.servers import NamedServer, store_server
 from tests.server.a_daemon import APPROVE, ASK, TELL, WORDS
 from tests.server.acp.an_editor import PROGRAM, Editor, an_editor
 from tests.server.daemon_testbed import SECONDS, DaemonTestbed, eventually
@@ -224,3 +227,29 @@ async def test_lines_that_are_no_messages_are_answered_and_end_nothing(up: Daemo
     told = await raw(up, 7, b"nonsense", b"[1]", deep, b'{"id":{}}', initialize, wrong, b'{"id":3,"method":"x/y"}')
     codes = {each.get("id"): each.get("error", {}).get("code") for each in told}
     assert codes == {None: -32700, 1: None, 2: -32602, 3: -32601}
+
+
+async def test_of_the_servers_an_editor_offers_those_are_used_that_a_person_named_and_allowed(
+    up: DaemonTestbed,
+) -> None:
+    for name in ("birds", "fish"):
+        store_server(up.home, NamedServer(name=name, command=(f"{name}-server", "--all")))
+    ToolApprovals(up.home).allow("birds", [ServerTool(name="weigh")], by="ada")
+    offered: list[Any] = [
+        schema.McpServerStdio(name="of the editor", command="birds-server", args=["--all"], env=[]),
+        schema.McpServerStdio(name="fish", command="fish-server", args=["--all"], env=[]),
+        schema.McpServerStdio(name="birds", command="birds-server", args=["--other"], env=[]),
+        schema.HttpMcpServer(type="http", name="far", url="https://example.org/mcp", headers=[]),
+    ]
+    async with an_editor(up.home, project(up)) as editor:
+        made = await editor.connection.new_session(cwd=str(project(up)), mcp_servers=offered)
+        await editor.say(made.session_id, TELL)
+        told = editor.texts("agent_message_chunk")
+    assert "Runs may call 'birds', which your editor offers as 'of the editor'" in told
+    assert "`cellwright tools allow fish` shows what it says" in told
+    assert "`cellwright tools add NAME -- birds-server --other`" in told
+    assert "`cellwright tools add NAME --url https://example.org/mcp`" in told
+    async with up.records() as records:
+        goal = await first_goal(records, made.session_id)
+    assert goal is not None
+    assert goal.tools == ("birds",)

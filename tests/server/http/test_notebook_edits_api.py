@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from cellwright.kernel.pool import KernelPool
@@ -76,3 +78,26 @@ async def test_edits_that_make_no_sense_or_may_not_be_made_change_nothing(served
     await served.post(f"/notebooks/{id}/edits", right, status=403, headers=served.bearing("read"))
     await served.post("/notebooks/file-0/edits", right, status=404)
     assert len(await cells_of(served, id)) == 1
+
+
+async def test_a_notebook_that_is_closed_in_the_middle_of_an_edit_takes_no_other_with_it(served: Served) -> None:
+    id = await opened(served, "closed.py", "x = 1")
+    late: list[Any] = []
+
+    async def edit(code: str, **more: Any) -> None:
+        late.append(await served.post(f"/notebooks/{id}/edits", {"edits": [{"op": "create", "code": code}], **more}))
+
+    await edit("while True:\n    pass")
+    notebook = served.opened.find(id)
+    assert notebook is not None
+    async with anyio.create_task_group() as tasks:
+        async with notebook.observe() as events:
+            tasks.start_soon(partial(edit, "y = x", **WAIT))
+            while notebook.current is None:
+                await events.receive()
+        assert (await served.client.delete(f"/api/v1/notebooks/{id}")).status_code == 200
+    assert late[-1]["ran"]["problem"] == "The notebook was closed."
+    assert "y = x" not in (served.folder / "closed.py").read_text()
+    again = await opened(served, "closed.py", "x = 1")
+    edited = await served.post(f"/notebooks/{again}/edits", {"edits": [{"op": "create", "code": "x + 1"}], **WAIT})
+    assert [each["status"] for each in edited["ran"]["cells"]] == ["ok"] * len(edited["ran"]["cells"])

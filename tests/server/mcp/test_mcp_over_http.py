@@ -74,11 +74,15 @@ class McpTestbed:
         return f"{str(self.served.client.base_url).rstrip('/')}/mcp"
 
     @asynccontextmanager
-    async def client(self, era: str, scope: Scope, person: ElicitationFnT | None = None) -> AsyncGenerator[Client]:
+    async def client(
+        self, era: str, scope: Scope, person: ElicitationFnT | None = None, name: str = "mcp"
+    ) -> AsyncGenerator[Client]:
         """Somebody with a token of this scope."""
         async with httpx2.AsyncClient(headers=self.served.bearing(scope), timeout=SECONDS, trust_env=False) as http:
             transport = streamable_http_client(self.url, http_client=http)
-            async with Client(cast("Any", transport), mode=era, elicitation_callback=person) as client:
+            about = types.Implementation(name=name, version="1")
+            asking = Client(cast("Any", transport), mode=era, elicitation_callback=person, client_info=about)
+            async with asking as client:
                 yield client
 
     async def asking(self, what: str) -> str:
@@ -168,6 +172,21 @@ async def test_a_person_at_the_client_allows_what_a_run_asks(room: McpTestbed, e
 async def test_a_person_who_declines_denies(room: McpTestbed, era: str) -> None:
     run = await room.asking("approval")
     async with room.client(era, "approve", Answering(action="decline")) as client:
+        await client.call_tool("follow_run", {"run": run})
+    assert await room.journal.result(run) == "no: "
+
+
+@ERAS
+async def test_what_a_client_declines_by_itself_stays_open_and_a_no_in_its_form_counts(
+    room: McpTestbed, era: str
+) -> None:
+    run = await room.asking("approval")
+    async with room.client(era, "approve", Answering(action="decline"), name="codex-mcp-client") as client:
+        followed = await client.call_tool("follow_run", {"run": run})
+    assert "nobody said no to" in text_of(followed)
+    assert len((await room.served.get(f"/runs/{run}/questions"))["questions"]) == 1
+    no = Answering(action="accept", content={"answer": "no"})
+    async with room.client(era, "approve", no, name="codex-mcp-client") as client:
         await client.call_tool("follow_run", {"run": run})
     assert await room.journal.result(run) == "no: "
 

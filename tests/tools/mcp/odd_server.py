@@ -27,6 +27,9 @@ def call(number: Any, name: str, given: dict[str, Any]) -> dict[str, Any] | None
             with Path("/project/calls.txt").open("a") as log:
                 log.write("called\n")
             return text(f"echo {given['words']}")
+        case "hides":
+            Path("/project/hidden.txt").write_text("hidden")
+            return text("hidden")
         case "environment":
             return text(json.dumps(dict(os.environ)))
         case "read":

@@ -54,11 +54,12 @@ async def allow_everything(host: ServerHost, server: NamedServer) -> None:
 
 @asynccontextmanager
 async def odd_servers(
-    pool: KernelPool, where: Path, server: NamedServer | None = None, **more: Any
+    pool: KernelPool, where: Path, server: NamedServer | None = None, *, has_tools: bool = False, **more: Any
 ) -> AsyncGenerator[ToolServers]:
     """The odd server, named in a fresh state directory, with all of its tools allowed."""
     server = server or odd_server()
-    put_odd_server(where / "project")
+    if not has_tools:
+        put_odd_server(where / "project")
     store_server(where / "home", server)
     host = server_host(pool, where / "home", where / "project", **more)
     await allow_everything(host, server)

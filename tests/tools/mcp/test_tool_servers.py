@@ -26,6 +26,7 @@ from tests.tools.mcp.odd_servers import (
     server_host,
 )
 
+READS = {"readOnlyHint": True}
 SECRET = "a-secret-that-is-granted-1"
 
 
@@ -58,6 +59,29 @@ async def test_a_server_has_its_project_and_its_secret_and_nothing_else_of_this_
         await servers.call("odd", "echo", {"words": "x"})
     # What it writes there is forgotten.
     assert not (tmp_path / "project" / "calls.txt").exists()
+
+
+async def test_what_a_call_writes_is_kept_where_that_was_allowed_and_nothing_that_only_reads(
+    pool: KernelPool, tmp_path: Path
+) -> None:
+    put_odd_server(
+        tmp_path / "project", [definition("echo"), definition("dies"), definition("hides", annotations=READS)]
+    )
+    project = tmp_path / "project"
+    async with odd_servers(pool, tmp_path, odd_server(files="write"), has_tools=True) as servers:
+        assert (await servers.call("odd", "hides", {})).text == "hidden"
+        assert not (project / "hidden.txt").exists()
+        kept = await servers.call("odd", "echo", {"words": "birds"})
+        assert (kept.text, kept.files) == ("echo birds", "(Files of the project: kept calls.txt.)")
+        assert (project / "calls.txt").read_text() == "called\n"
+        # What it wrote before, by a call that nobody allowed to write, went with that process.
+        assert not (project / "hidden.txt").exists()
+        with pytest.raises(CallUnanswered):
+            await servers.call("odd", "dies", {})
+        (project / "calls.txt").write_text("a person's\n")
+        await servers.call("odd", "echo", {"words": "again"})
+        assert (project / "calls.txt").read_text() == "a person's\ncalled\n"
+    assert not (project / "hidden.txt").exists()
 
 
 @pytest.mark.slow

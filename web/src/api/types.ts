@@ -29,7 +29,7 @@ export type RunDetail = Schemas["RunDetail"];
 export type ResearchDetail = Schemas["ResearchDetail"];
 export type EvidenceCard = ResearchDetail["cards"][number];
 /** But for the key by which a program may say it twice, and what the page names nothing of. */
-export type NewRun = Required<Omit<Schemas["NewRun"], "research" | "extract" | "attach" | "attach_file" | "key" | "tools" | "context">>;
+export type NewRun = Required<Omit<Schemas["NewRun"], "research" | "extract" | "attach" | "attach_file" | "key">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -207,6 +207,7 @@ export type Onboarding = Schemas["Onboarding"];
 // ── tool servers ──
 
 export type ToolServer = Schemas["ToolServerShape"];
+export type NewToolServer = Partial<Schemas["NewToolServer"]>;
 export type ServerTool = Schemas["ServerToolShape"];
 
 // ── connections ──

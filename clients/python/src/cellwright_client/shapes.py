@@ -963,11 +963,13 @@ class NewToken(Shape):
 class NewToolServer(Shape):
     """A server: a command, or an address."""
 
+    call_seconds: float = 120.0
     command: list[str] = []
-    files: Literal["none", "read"] = "none"
+    files: Literal["none", "read", "write"] = "none"
     hosts: list[str] = []
     packages: list[str] = []
     private_hosts: bool = False
+    projects: list[str] = []
     secrets: dict[str, str] | None = None
     settings: dict[str, str] | None = None
     software: list[str] = []
@@ -1219,6 +1221,7 @@ class Remedy(Shape):
             "allow_server_tools",
             "set_server_secret",
             "show_server_software",
+            "allow_private_server",
             "see_doctor",
             "see_run",
             "resume_run",
@@ -1541,6 +1544,7 @@ class ServerToolShape(Shape):
     """One tool of a server, by what a person has seen of it."""
 
     diff: str
+    may_change: bool
     name: str
     says: Literal["allow", "ask", "deny"] | str
     standing: Literal["allowed", "new", "changed", "gone"] | str
@@ -1803,16 +1807,19 @@ class TokenList(Shape):
 class ToolServerShape(Shape):
     """One server; never a secret."""
 
-    files: Literal["none", "read"] | str
+    files: Literal["none", "read", "write"] | str
     fingerprint: str
     hosts: list[str]
     missing_secrets: list[str]
     name: str
     packages: list[str]
     place: str
+    private_hosts: bool
     problem: ServerProblemShape | None
+    projects: list[str]
     protocol: str
     resources: list[ServerResourceShape]
+    software: list[str]
     tools: list[ServerToolShape]
     url: str
     was_asked: bool

@@ -59,6 +59,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "allow_server_tools": "`cellwright tools allow {name}` shows what its tools say, and asks you.",
     "set_server_secret": "`cellwright tools add {name} --secret {variable}` asks for it again, `--stdin` reads it.",
     "show_server_software": "Add `--software {folder}`, or the folder that has all it needs.",
+    "allow_private_server": "If that is meant, add {name} again with `--private-hosts`.",
     "see_doctor": "`cellwright doctor` {says}.",
     "see_run": "`cellwright runs show {run}` says more.",
     "resume_run": "`cellwright runs resume {run}` tries again.",

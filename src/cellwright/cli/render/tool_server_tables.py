@@ -11,6 +11,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.cli.render import console
 
 _SAYS: Final = {"allow": "runs", "ask": "asks you", "deny": "refused"}
+_SEES: Final = {"none": "–", "read": "project", "write": "project, writes"}
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -21,10 +22,10 @@ def servers(view: Mapping[str, Any]) -> None:
     else:
         table = console.table("name", "is", "tools", "a call", "sees", "reaches", whole=("name",))
         for each in view["servers"]:
-            says = sorted({_SAYS[tool["says"]] for tool in each["tools"]})
+            says = sorted({_call(tool) for tool in each["tools"]})
             cells = (
                 each["name"], one_line(each["place"], 50), str(len(each["tools"])) if each["tools"] else "none allowed",
-                ", ".join(says) or "–", "project" if each.get("files") == "read" else "–",
+                ", ".join(says) or "–", _SEES[each.get("files", "none")],
                 ", ".join(each.get("hosts", ())) or ("its address" if each.get("url") else "–"),
             )  # fmt: skip
             table.add_row(*(escape(cell) for cell in cells))
@@ -36,12 +37,17 @@ def servers(view: Mapping[str, Any]) -> None:
         )
 
 
+def _call(tool: Mapping[str, Any]) -> str:
+    """What a call would be answered."""
+    return f"{_SAYS[tool['says']]}{', each time' if tool['says'] == 'ask' and tool['may_change'] else ''}"
+
+
 def server(view: Mapping[str, Any]) -> None:
     """One of them, with its tools."""
     problem(view)
     table = console.table("tool", "stands", "a call", whole=("tool",))
     for tool in view["tools"]:
-        table.add_row(escape(one_line(tool["name"], 80)), tool["standing"], _SAYS[tool["says"]])
+        table.add_row(escape(one_line(tool["name"], 80)), tool["standing"], _call(tool))
     if view["tools"]:
         console.results.print(table)
     for resource in view["resources"][:40]:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import ByteStream, UNIXSocketStream
 
+from cellwright.errors import Unavailable
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.host.file_changes import KeepReport, UnkeptChanges
+from cellwright.sandbox.host.keep_terms import KeepTerms
 from cellwright.sandbox.spec import PROXY_PORT, CageSpec
 
 if TYPE_CHECKING:
@@ -39,13 +42,28 @@ class ProgramStart:
     folder: str = "/project"
 
 
+@dataclass(slots=True)
+class ProgramFiles:
+    """What is to become of the files that a program changes in its project."""
+
+    are_kept: bool = False
+    """Set before it is ended: they are carried over into the project then. Else they are dropped."""
+    report: KeepReport | None = None
+    """What became of them, once it has ended."""
+
+
 @asynccontextmanager
 async def open_live_program(
-    zygote: Zygote, spec: CageSpec, program: ProgramStart, *, egress: Egress | None = None
+    zygote: Zygote,
+    spec: CageSpec,
+    program: ProgramStart,
+    *,
+    egress: Egress | None = None,
+    files: ProgramFiles | None = None,
 ) -> AsyncGenerator[ByteStream]:
     """Its standard input and output, both ways, as one stream; at the end of the block nothing of it is left.
 
-    What it changes in its project is dropped. Without an `egress` it has no network.
+    What it changes in its project is dropped, unless `files` says otherwise. Without an `egress` it has no network.
     """
     software = tuple(dict.fromkeys([sys.base_prefix, sys.prefix, str(_PROGRAM.parent), *spec.software]))
     spec = replace(spec, software=software)
@@ -55,7 +73,7 @@ async def open_live_program(
     caged = await zygote.start(spec, command=[sys.executable, "-I", "-S", "-B", str(_PROGRAM)])
     control = CageControl(caged.control, proxy_port=spec.proxy_port, tier=spec.tier)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(_end, caged, control)
+        stack.push_async_callback(_end, caged, control, spec, files)
         line = await stack.enter_async_context(await UNIXSocketStream.from_socket(caged.kernel))
         with anyio.fail_after(_START_SECONDS):
             await control.wait_started()
@@ -75,6 +93,19 @@ def _first_words(program: ProgramStart) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-async def _end(caged: CagedProcess, control: CageControl) -> None:
+async def _end(caged: CagedProcess, control: CageControl, spec: CageSpec, files: ProgramFiles | None) -> None:
     with anyio.CancelScope(shield=True):
-        await caged.end(control)
+        try:
+            if files is not None and files.are_kept:
+                files.report = await _keep(control, spec)
+        finally:
+            await caged.end(control)
+
+
+async def _keep(control: CageControl, spec: CageSpec) -> KeepReport:
+    try:
+        hidden = (*spec.hidden, *spec.protected)
+        return await control.keep(Path(spec.project), hidden=hidden, terms=KeepTerms(limits=spec.limits))
+    except Unavailable as problem:
+        lost = UnkeptChanges(files=0, bytes=0, reason=problem.message, hint=problem.advice or "Call it again.")
+        return KeepReport(kept=(), refused=(), held_back=lost)

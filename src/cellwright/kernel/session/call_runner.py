@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Final
 
 import anyio
 import msgspec
@@ -30,6 +31,7 @@ from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright_guest import wire
 
 logger = logging.getLogger(__name__)
+_CLOSED: Final = Observation(problem="The notebook was closed.")
 
 
 class CallRunner:
@@ -40,6 +42,7 @@ class CallRunner:
         self._live = notebook.live
         self._pauses = CheckpointPauses(checkpoints)
         self.current: Call | None = None
+        self._is_closed = False
         self.emit = observers.emit
         self.interrupt = notebook.interrupt
 
@@ -49,11 +52,29 @@ class CallRunner:
         return self._notebook.state
 
     def begin(self, call: Call) -> None:
-        """Queue a call; it starts when the kernel is free."""
-        self._live.tasks.start_soon(self._run, call)
+        """Queue a call; it starts when the kernel is free. Of a closed notebook it is refused."""
+        if self._is_closed:
+            call.refuse(_CLOSED)
+        else:
+            self._live.tasks.start_soon(self._run, call)
+
+    def close(self) -> None:
+        """Refuse whatever is asked or still waits for its turn: no kernel is started for it any more."""
+        self._is_closed = True
 
     async def _run(self, call: Call) -> None:
-        async with self._live.slot:
+        try:
+            async with self._live.slot:
+                await self._take_turn(call)
+        finally:
+            if call.observation is None:
+                # Cancelled with its notebook. Whoever waits belongs to another block, and would wait for ever.
+                call.refuse(_CLOSED)
+
+    async def _take_turn(self, call: Call) -> None:
+        if self._is_closed:
+            call.refuse(_CLOSED)
+        else:
             self.current = call
             try:
                 await self._carry_out(call)

@@ -304,6 +304,7 @@ class OpenNotebook:
 
     async def close(self) -> None:
         """Stop what runs, keep or drop the changed files, end the kernel."""
+        self._calls.close()
         self._editor.close()
         # Whoever cancels a task natively knows no shields: the rest is closed all the same.
         async with AsyncExitStack() as closing:

@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from cellwright.errors import UserError
 from cellwright.runs.goal.goal import Effort
 from cellwright.server.acp.messages import LineTransport, Methods, answering, wire
+from cellwright.server.acp.offered_servers import look_at_offers
 from cellwright.server.acp.prompts import read_prompt
 from cellwright.server.acp.session import AcpSession, RunChoices, SessionClient
 from cellwright.server.http.api_calls import ApiCalls
@@ -53,6 +54,8 @@ class AcpHost:
     control_room: Callable[[], str]
     version: str
     models: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Tool servers that runs may use."""
     budget_usd: str | None = None
     is_marimo: bool = False
     """Whether the client is the panel in marimo's editor."""
@@ -132,7 +135,7 @@ class AcpAgent:
         """A draft; its name is that of the run which the first prompt begins."""
         folder, key = await _folder(asked.cwd), f"acp {secrets.token_hex(8)}"
         run = run_of_key(folder, self.host.starter.person, key)
-        session = self._open(run, folder, key=key, mcp_servers=asked.mcp_servers)
+        session = await self._open(run, folder, key=key, mcp_servers=asked.mcp_servers)
         return schema.NewSessionResponse(
             session_id=session.id, modes=_modes(session), config_options=self._options(session)
         )
@@ -162,7 +165,7 @@ class AcpAgent:
             )
         run = known.run if known is not None else _run_name(asked.session_id)
         forked = await self._api(folder)[0].post(f"/runs/{run}/fork", {})
-        session = self._open(forked["run"], folder, mcp_servers=asked.mcp_servers or [])
+        session = await self._open(forked["run"], folder, mcp_servers=asked.mcp_servers or [])
         await session.skip()
         session.follow()
         return schema.ForkSessionResponse(
@@ -232,12 +235,14 @@ class AcpAgent:
         folder = await _folder(cwd)
         if (before := self.sessions.pop(id, None)) is not None:
             before.leave()
-        return self._open(_run_name(id), folder, mcp_servers=mcp_servers)
+        return await self._open(_run_name(id), folder, mcp_servers=mcp_servers)
 
-    def _open(self, id: str, folder: Path, *, key: str = "", mcp_servers: list[Any]) -> AcpSession:
+    async def _open(self, id: str, folder: Path, *, key: str = "", mcp_servers: list[Any]) -> AcpSession:
         if len(self.sessions) >= _MOST_SESSIONS:
             raise UserError(f"More than {_MOST_SESSIONS} sessions are open.", hint="Close one.")
         api, approver, resources = self._api(folder)
+        offered = await look_at_offers(api, mcp_servers)
+        tools = tuple(dict.fromkeys([*self.host.tools, *offered.tools]))
         session = self.sessions[id] = AcpSession(
             id=id,
             key=key,
@@ -246,8 +251,8 @@ class AcpAgent:
             approver=approver,
             client=SessionClient(tell=self._tell, ask=self._ask, tasks=self.tasks, control_room=self.host.control_room),
             mask=resources.mask,
-            choices=RunChoices(models=self.host.models, budget_usd=self.host.budget_usd),
-            notes=_about_servers(mcp_servers),
+            choices=RunChoices(models=self.host.models, tools=tools, budget_usd=self.host.budget_usd),
+            notes=list(offered.notes),
         )
         return session
 
@@ -296,12 +301,6 @@ class AcpAgent:
 def _modes(session: AcpSession) -> schema.SessionModeState:
     modes = [schema.SessionMode(id=id, name=name, description=text) for id, (name, text) in _MODES.items()]
     return schema.SessionModeState(current_mode_id=session.choices.effort, available_modes=modes)
-
-
-def _about_servers(mcp_servers: list[Any]) -> list[str]:
-    names = ", ".join(repr(each.name[:100]) for each in mcp_servers[:20])
-    words = f"MCP servers that your editor offers are not used by runs: {names}."
-    return [words] if names else []
 
 
 def _listed(line: Any, folder: Path | None) -> schema.SessionInfo:

@@ -48,6 +48,7 @@ class RunChoices:
     """How runs of a session are begun."""
 
     models: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     effort: str = "normal"
     budget_usd: str | None = None
 
@@ -193,6 +194,7 @@ class AcpSession:
             "data": list(said.data),
             "notebook": notebook,
             "models": list(self.choices.models),
+            "tools": list(self.choices.tools),
             "effort": self.choices.effort,
             "budget_usd": self.choices.budget_usd,
             "key": self._key(number),

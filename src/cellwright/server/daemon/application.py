@@ -10,14 +10,11 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, FastAPI
 from starlette.datastructures import Headers
-from starlette.responses import StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cellwright.agents.drafts import DraftCursor
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
-from cellwright.journal.names import stream_of
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.server.daemon import messages
@@ -27,14 +24,13 @@ from cellwright.server.daemon.notebook_routes import notebook_routes
 from cellwright.server.daemon.run_message import StartRunBody
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import API
-from cellwright.server.http.auth.dependencies import CALLER, Reader, RunName, Steerer, check_run
+from cellwright.server.http.auth.dependencies import CALLER, RunName, Steerer
 from cellwright.server.http.auth.middleware import BodyLimitMiddleware, RequestLimits, ResponseMiddleware
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import add_error_handlers
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.routes import changes, research, run_steering
+from cellwright.server.http.routes import changes, research, run_events, run_steering
 from cellwright.server.http.schemas import runs as shapes
-from cellwright.server.http.sse import StreamPages, event_stream
 from cellwright.settings import Settings
 
 
@@ -47,22 +43,17 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
         masker=Masker.of(salt=secrets.token_bytes(16)),
         # No route here reads a path relative to a folder.
         folder=settings.user_home,
+        begins=daemon.starts,
     )
     runs = APIRouter()
 
     @runs.put("/runs/{run}")
     async def start_run(_: Steerer, run: RunName, said: StartRunBody) -> shapes.RunName:
-        return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
-
-    pages = StreamPages(live.records.log)
-
-    @runs.get("/runs/{run}/events")
-    async def follow_run(_: Reader, run: RunName, after: int = 0) -> StreamingResponse:
-        await check_run(app.state.resources, run)
-        return event_stream(pages.follow(stream_of(run), after, DraftCursor(drafts=live.drafts, run=run)))
+        return shapes.RunName(run=await daemon.starts.begin(said.goal, run=run, connection=said.connection))
 
     notebooks = notebook_routes(daemon, live, settings)
-    for router in (_daemon_routes(daemon), runs, notebooks, run_steering.router, research.router, changes.router):
+    routers = (runs, run_events.router, notebooks, run_steering.router, research.router, changes.router)
+    for router in (_daemon_routes(daemon), *routers):
         app.include_router(router, prefix=API)
     add_error_handlers(app, str)
     for path, serve in LINE_CLIENTS.items():

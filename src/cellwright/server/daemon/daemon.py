@@ -29,6 +29,7 @@ from cellwright.server.daemon.predecessor import PredecessorProtocol
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.uvicorn_server import EmbeddedServer, run_server, server_config
+from cellwright.server.run_starts import RunStarts
 
 if TYPE_CHECKING:
     from cellwright.app.live_notebooks import LiveNotebooks
@@ -91,6 +92,8 @@ class Daemon:
 
     def __init__(self, executor: RunExecutor, ending: Shutdown, start: DaemonStart, *, version: str) -> None:
         self.version = DaemonVersion(pid=os.getpid(), version=version)
+        self.starts: Final = RunStarts(executor)
+        """How runs begin here, for every interface."""
         self._executor = executor
         self._ending = ending
         self._start = start
@@ -204,7 +207,7 @@ class Daemon:
 
         try:
             opened = await self.live_notebooks()
-            async with open_web_server(self._executor, self._start.settings, options, opened) as self._web:
+            async with open_web_server(self._executor, self._start.settings, options, opened, self.starts) as self._web:
                 task_status.started()
                 await self._over.wait()
         except Exception:

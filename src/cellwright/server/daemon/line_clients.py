@@ -71,7 +71,14 @@ class LineClients:
 
         def resources_in(folder: Path) -> ApiResources:
             masker = Masker.of(salt=secrets.token_bytes(16))
-            return ApiResources(live=self._live, settings=self._settings, masker=masker, folder=folder, opened=opened)
+            return ApiResources(
+                live=self._live,
+                settings=self._settings,
+                masker=masker,
+                folder=folder,
+                opened=opened,
+                begins=self._daemon.starts,
+            )
 
         client = LineClient(
             lines=LineStream(receive, send),
@@ -113,6 +120,7 @@ async def _serve_acp(client: LineClient) -> None:
         control_room=client.control_room,
         version=client.version,
         models=tuple(client.options.getlist("model")),
+        tools=tuple(client.options.getlist("tools")),
         budget_usd=client.options.get("budget"),
         is_marimo=client.options.get("client") == "marimo",
     )

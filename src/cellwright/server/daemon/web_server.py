@@ -35,6 +35,7 @@ from cellwright.server.http.uvicorn_server import (
     serving,
 )
 from cellwright.server.mcp.door import open_mcp_door
+from cellwright.server.run_starts import RunStarts
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,11 @@ class WebServer:
 
 @asynccontextmanager
 async def open_web_server(
-    live: RunExecutor, settings: Settings, options: WebOptions, opened: LiveNotebooks
+    live: RunExecutor,
+    settings: Settings,
+    options: WebOptions,
+    opened: LiveNotebooks,
+    begins: RunStarts | None = None,
 ) -> AsyncGenerator[WebServer]:
     """Listen, until the block ends; then whoever is being answered still is, for seconds.
 
@@ -89,6 +94,7 @@ async def open_web_server(
             editor=editor,
             editor_problem=problem,
             opened=opened,
+            begins=begins,
         )
         mcp = await stack.enter_async_context(open_mcp_door(resources, addresses.origin, package_version()))
         app = web_application(resources, tokens, addresses, presence=presence, mcp=mcp)

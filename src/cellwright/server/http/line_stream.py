@@ -7,6 +7,8 @@ from typing import Final
 
 from starlette.types import Receive, Send
 
+from cellwright.errors import Defect
+
 MOST_BYTES: Final = 4 << 20
 """Of one line."""
 
@@ -38,5 +40,7 @@ class LineStream:
                 return
 
     async def write(self, line: bytes) -> None:
-        """One line to the client, without its end."""
+        """One line to the client, without its end. Raises `Defect` for more than one: the next would be a message."""
+        if b"\n" in line or b"\r" in line:
+            raise Defect("A message to a client has the end of a line in it.")
         await self._send({"type": "http.response.body", "body": line + b"\n", "more_body": True})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, cast
@@ -27,6 +27,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.views.questions import run_inbox
 from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.server.executor import RunExecutor
+from cellwright.server.run_starts import RunStarts
 from cellwright.settings import Settings
 from cellwright.tools.approval.inbox import Inbox
 
@@ -83,6 +84,9 @@ class ApiResources:
     """Where people open notebooks that no run has open (`app.live_notebooks.open_live_notebooks`); None: nowhere."""
     launch: GatewayLaunch | None = None
     """How the model gateway is started if none runs; None: as the command line does."""
+    begins: InitVar[RunStarts | None] = None
+    """How runs begin in this process; None: nobody else of it begins any."""
+    starts: RunStarts = field(init=False)
     views: RunProjections = field(init=False)
     """What the events of each run add up to, folded once for all routes."""
     inbox: Inbox = field(init=False)
@@ -90,7 +94,8 @@ class ApiResources:
     made: dict[object, object] = field(init=False, default_factory=dict[object, object])
     """What routes have `shared`."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, begins: RunStarts | None) -> None:
+        object.__setattr__(self, "starts", begins or RunStarts(self.live))
         object.__setattr__(self, "views", RunProjections(self.live.records.log))
         object.__setattr__(self, "inbox", run_inbox(self.live.records, self.masker))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import aclosing
 from typing import Any
 
@@ -43,4 +44,6 @@ def _parsed(line: bytes) -> SessionMessage | Exception:
 async def _write(from_server: MemoryObjectReceiveStream[SessionMessage], client: LineStream) -> None:
     async with from_server:
         async for each in from_server:
-            await client.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+            message = each.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            # As ASCII: readers there are that end a line at U+2028, and a lone surrogate is no UTF-8.
+            await client.write(json.dumps(message).encode())

@@ -1,6 +1,7 @@
 """Questions of a run put to the person at a client: as a form, in both eras of the protocol.
 
-Accepted is answered, declined is denied, cancelled stays open. Nothing else answers: a model has no way to.
+Accepted is answered, declined is denied, cancelled stays open; so does what a client declines that does so by itself.
+Nothing else answers: a model has no way to.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ _NOT_HERE: Final = frozenset({"always"})
 """A yes for ever is said where one sees all of them."""
 _UNASKED: Final = frozenset({"paused"})
 """Somebody paused it on purpose."""
+_DECLINING_CLIENTS: Final = frozenset({"codex-mcp-client"})
+"""They decline by themselves where nobody sits there (`codex exec`), and nothing in the protocol tells that from a
+person's no. Who sits there says no in the form."""
 Question = Mapping[str, Any]
 """`AskedQuestion`, as the API gives it."""
 Action = Literal["accept", "decline", "cancel"]
@@ -80,6 +84,11 @@ class PersonAtClient:
                 await self._take({**question, "fingerprint": fingerprint}, said.action, said.content or {})
 
     async def _take(self, question: Question, action: Action, content: Mapping[str, Any]) -> None:
+        if action == "decline" and self._declines_by_itself:
+            self.notes.append(
+                f"The client declines by itself where nobody sits there, so nobody said no to {question['id']}."
+            )
+            action = "cancel"
         body = answer_of(question, action, content)
         if body is None or self.api is None:
             self.notes.append(f"{question['id']} was not answered and stays open.")
@@ -89,6 +98,11 @@ class PersonAtClient:
             self.notes.append(f"The person answered {question['id']}: {taken['says']}.")
         except CellwrightError as problem:
             self.notes.append(f"The answer to {question['id']} does not count: {problem.message}")
+
+    @property
+    def _declines_by_itself(self) -> bool:
+        told = self.context.session.client_params
+        return told is not None and told.client_info.name in _DECLINING_CLIENTS
 
 
 def form_of(question: Question) -> dict[str, Any]:

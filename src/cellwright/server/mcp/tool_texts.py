@@ -104,6 +104,8 @@ TOOLS: Final = (
             goal="What is wanted, in words.",
             data="Files and folders to work on: paths relative to the folder, or NAME=PATH.",
             connections="Databases, buckets and APIs it may read, by their names.",
+            tools="Tool servers its agents may call, by their names: those a person here has named and allowed.",
+            context="What its agents are shown of tool servers, `SERVER:address` each.",
             models="`provider:model`; or `analyst`, which needs no model and no key. None: the usual ones.",
             notebook="Extend this notebook, or make it, at this path in the folder; null: a new one.",
             attach="Work in a notebook that is open in somebody's own marimo: its server's address, such as "

@@ -18,6 +18,7 @@ from mcp.client.session import ClientRequestContext
 from pydantic import AnyUrl, BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
 
 from cellwright.errors import Unavailable, UserError
+from cellwright.kernel.process.live_program import ProgramFiles
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.tools.mcp.pins import ServerTool
 from cellwright.tools.mcp.server_line import ServerLine
@@ -74,6 +75,8 @@ class ServerAnswer:
     """Not empty: it did not answer yet."""
     state: str | None = None
     """To be given back with the answers to what it asks."""
+    files: str = ""
+    """What became of the files it changed, in our own words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +117,8 @@ class ServerConnection:
     client: Client
     elicited: Elicited
     line: ServerLine
+    files: ProgramFiles
+    """What is to become of the files that it changes."""
 
     @property
     def era(self) -> str:

@@ -18,6 +18,7 @@ import httpx2
 
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.sandbox.egress import Egress
+from cellwright.tools.mcp.server_line import ServerLine
 
 _MOST_BYTES: Final = 64 << 20
 """Of one answer, a stream of events as a whole."""
@@ -30,7 +31,9 @@ class AnswerTooLong(httpx2.TransportError):
 
 
 @asynccontextmanager
-async def http_client(egress: Egress, certificates: Path | None, token: str) -> AsyncGenerator[httpx2.AsyncClient]:
+async def http_client(
+    egress: Egress, certificates: Path | None, token: str, told: ServerLine
+) -> AsyncGenerator[httpx2.AsyncClient]:
     """A client whose only way is this egress; `token` goes with every request."""
     listener = socket.create_server(("127.0.0.1", 0))
     proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -40,7 +43,7 @@ async def http_client(egress: Egress, certificates: Path | None, token: str) -> 
     with unwrap_single_error():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(egress.serve, listener)
-            transport = _BoundedTransport(httpx2.AsyncHTTPTransport(verify=trust, proxy=proxy, trust_env=False))
+            transport = _BoundedTransport(httpx2.AsyncHTTPTransport(verify=trust, proxy=proxy, trust_env=False), told)
             async with httpx2.AsyncClient(
                 transport=transport,
                 headers={"authorization": f"Bearer {token}"} if token else {},
@@ -53,15 +56,16 @@ async def http_client(egress: Egress, certificates: Path | None, token: str) -> 
 
 
 class _BoundedTransport(httpx2.AsyncBaseTransport):
-    def __init__(self, inner: httpx2.AsyncHTTPTransport) -> None:
+    def __init__(self, inner: httpx2.AsyncHTTPTransport, told: ServerLine) -> None:
         self._inner = inner
+        self._told = told
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         # What a bomb unpacks to is not in what was counted.
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _BoundedStream(response.stream)
+        response.stream = _BoundedStream(response.stream, self._told)
         return response
 
     async def aclose(self) -> None:
@@ -69,15 +73,17 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, told: ServerLine) -> None:
         self._inner = inner
+        self._told = told
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._inner:
             size += len(piece)
             if size > _MOST_BYTES:
-                raise AnswerTooLong(f"It sent more than {_MOST_BYTES >> 20} MB.")
+                self._told.why = f"it sent more than {_MOST_BYTES >> 20} MB in one answer, and was left"
+                raise AnswerTooLong(self._told.why)
             yield piece
 
     async def aclose(self) -> None:

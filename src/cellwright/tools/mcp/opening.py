@@ -18,7 +18,7 @@ import anyio.to_thread
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.environments.program_environment import pinned_packages, program_environment
 from cellwright.kernel.environments.uv import Progress, UvSettings
-from cellwright.kernel.process.live_program import ProgramStart, open_live_program
+from cellwright.kernel.process.live_program import ProgramFiles, ProgramStart, open_live_program
 from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.task_groups import unwrap_single_error
@@ -27,6 +27,7 @@ from cellwright.remedies import remedy
 from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.egress.server_connector import Resolve, resolve_here
 from cellwright.sandbox.host.project import hidden_in
+from cellwright.sandbox.linux.volumes import mounted_in
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
 from cellwright.secrets import find_secret
@@ -97,8 +98,8 @@ async def open_server(server: NamedServer, host: ServerHost) -> AsyncGenerator[S
     from mcp import Client
     from mcp_types import Implementation
 
-    elicited, line = Elicited(), ServerLine()
-    opening = _over_http(server, host, line) if server.is_remote else _caged(server, host, line)
+    elicited, line, files = Elicited(), ServerLine(), ProgramFiles()
+    opening = _over_http(server, host, line) if server.is_remote else _caged(server, host, line, files)
     is_open = False
     try:
         with unwrap_single_error(), anyio.CancelScope(deadline=anyio.current_time() + _CONNECT_SECONDS) as patience:
@@ -107,7 +108,7 @@ async def open_server(server: NamedServer, host: ServerHost) -> AsyncGenerator[S
                 async with Client(transport, cache=None, client_info=about, elicitation_callback=elicited) as client:
                     # From here on each request has its own.
                     patience.deadline, is_open = math.inf, True
-                    yield ServerConnection(client=client, elicited=elicited, line=line)
+                    yield ServerConnection(client=client, elicited=elicited, line=line, files=files)
         if not is_open:
             raise Unavailable(f"The tool server {server.name!r} did not answer in {_CONNECT_SECONDS:g} s.")
     except CellwrightError:
@@ -115,13 +116,13 @@ async def open_server(server: NamedServer, host: ServerHost) -> AsyncGenerator[S
     except Exception as error:
         if is_open:
             raise
-        raise Unavailable(
-            f"The tool server {server.name!r} cannot be used: {line.why or why_failed(error)}."
-        ) from error
+        hint = remedy("allow_private_server", name=server.name) if line.is_private else ""
+        why = line.why or why_failed(error)
+        raise Unavailable(f"The tool server {server.name!r} cannot be used: {why}.", hint=hint) from error
 
 
 @asynccontextmanager
-async def _caged(server: NamedServer, host: ServerHost, told: ServerLine) -> AsyncGenerator[Any]:
+async def _caged(server: NamedServer, host: ServerHost, told: ServerLine, files: ProgramFiles) -> AsyncGenerator[Any]:
     from cellwright.tools.mcp.caged_transport import CagedLine
 
     if host.tier == "D" or (host.tier == "C" and server.hosts):
@@ -129,15 +130,17 @@ async def _caged(server: NamedServer, host: ServerHost, told: ServerLine) -> Asy
             f"This machine has no walls to run the tool server {server.name!r} behind.",
             hint=remedy("see_doctor", says="says what is missing"),
         )
+    if server.files == "write":
+        await anyio.to_thread.run_sync(_check_writable, server, host)
     command, software = await _command(server, host)
     secrets = await anyio.to_thread.run_sync(_secrets, server, host.home)
     with _project(server, host) as project:
-        hidden = await anyio.to_thread.run_sync(hidden_in, project, host.reveal) if server.files == "read" else ()
+        hidden = await anyio.to_thread.run_sync(hidden_in, project, host.reveal) if server.files != "none" else ()
         spec = CageSpec(
             name=f"cellwright-tools-{os.getpid()}",
             tier=host.tier,
             project=str(project),
-            files="drop",
+            files="keep" if server.files == "write" else "drop",
             hidden=hidden,
             software=software,
             limits=_LIMITS,
@@ -145,12 +148,24 @@ async def _caged(server: NamedServer, host: ServerHost, told: ServerLine) -> Asy
             environment=dict(_VARIABLES),
         )
         program = ProgramStart(command=command, variables={**server.settings, **secrets})
-        async with open_live_program(await host.zygote(), spec, program, egress=_egress(server, host)) as line:
+        async with open_live_program(
+            await host.zygote(), spec, program, egress=_egress(server, host), files=files
+        ) as line:
             yield CagedLine(line, told).transport()
 
 
+def _check_writable(server: NamedServer, host: ServerHost) -> None:
+    """Raises `RefusedByPolicy` where what it writes could not be told from the project. Blocking."""
+    if host.tier == "C" or mounted_in(str(host.project)).all:
+        why = "something is mounted in it" if host.tier != "C" else "this machine lays nothing over it"
+        raise RefusedByPolicy(
+            f"The tool server {server.name!r} cannot write in the project: {why}.",
+            hint="Let it only read the project: then what it writes is forgotten.",
+        )
+
+
 def _project(server: NamedServer, host: ServerHost) -> AbstractContextManager[Path]:
-    return nullcontext(host.project) if server.files == "read" else private_directory("tools")
+    return nullcontext(host.project) if server.files != "none" else private_directory("tools")
 
 
 async def _command(server: NamedServer, host: ServerHost) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -247,8 +262,10 @@ async def _over_http(server: NamedServer, host: ServerHost, told: ServerLine) ->
         host,
     )  # fmt: skip
     token = (await anyio.to_thread.run_sync(_secrets, server, host.home)).get("token", "")
-    async with http_client(egress, host.certificates, token) as client:
+    async with http_client(egress, host.certificates, token, told) as client:
         try:
             yield streamable_http_client(server.url, http_client=client)
         finally:
-            told.why = next((visit.why for visit in egress.visits if visit.verdict != "allowed"), "")
+            told.why = told.why or next((visit.why for visit in egress.visits if visit.verdict != "allowed"), "")
+            # The one host it has is allowed: only where that leads to can have been refused.
+            told.is_private = any(visit.verdict == "denied" for visit in egress.visits)

@@ -39,6 +39,13 @@ class ServerTool:
     """A server's own word about what a call does: shown to a person, and believed by nobody."""
 
     @property
+    def may_change(self) -> bool:
+        """Whether a call may change something, for all we know. Where a server says it only reads, a person has seen
+        that: then a yes of theirs may last, and nothing else follows from it.
+        """
+        return (self.annotations or {}).get("readOnlyHint") is not True
+
+    @property
     def text(self) -> str:
         """All of it as canonical JSON."""
         said = {name: getattr(self, name) for name in ServerTool.__slots__}
@@ -82,6 +89,12 @@ class ReviewedTool:
     now: ServerTool | None = None
     """None: the server has it no more, or was not asked."""
     before: AllowedTool | None = None
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a call may change something, for all that is known of it."""
+        known = self.now or (self.before.tool if self.before else None)
+        return known is None or known.may_change
 
     def diff(self) -> str:
         """What a person is to look at: all of what is new, what was changed, nothing of what stands as it was."""

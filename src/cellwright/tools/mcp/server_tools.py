@@ -90,7 +90,7 @@ class _ServerCall:
 
     def action(self, arguments: Mapping[str, Any]) -> Action:
         """What policy is asked about: the server's own name of it, and everything that will be sent."""
-        return CallServerTool.of(self._server, self._tool.name, arguments)
+        return CallServerTool.of(self._server, self._tool.name, arguments, may_change=self._tool.may_change)
 
     async def run(self, arguments: Mapping[str, Any], calling: CallContext) -> ToolResult:
         """The first round."""
@@ -165,7 +165,7 @@ def _asked_in(result: ToolResult) -> Any:
 
 
 def _told(answer: ServerAnswer) -> ToolResult:
-    text = answer.text or "It answered with nothing."
+    text = "\n".join(filter(None, [answer.text or "It answered with nothing.", answer.files]))
     if answer.is_error:
         return ToolError(kind="failed", message=f"The server says that it failed: {text}", is_untrusted=True)
     return Done(text=text, value=answer.value, image=answer.image, is_untrusted=True)

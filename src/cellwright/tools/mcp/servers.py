@@ -25,8 +25,8 @@ from cellwright.policy.toml_text import StrictTable, TomlText, read_toml
 from cellwright.remedies import remedy
 from cellwright.sandbox.egress import AllowedHost
 
-FilesShown = Literal["none", "read"]
-FILES_SHOWN: Final[tuple[FilesShown, ...]] = ("none", "read")
+FilesShown = Literal["none", "read", "write"]
+FILES_SHOWN: Final[tuple[FilesShown, ...]] = ("none", "read", "write")
 PROPOSALS: Final = Path(".cellwright/tool-servers.toml")
 """Where a project proposes servers."""
 _FILE: Final = "tool-servers.toml"
@@ -59,7 +59,8 @@ class NamedServer:
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict[str, str]()))
     """Variables that are no secret."""
     files: FilesShown = "none"
-    """What it sees of the project. read: all but what looks like secrets; what it writes there is forgotten."""
+    """What it sees of the project. read: all but what looks like secrets; what it writes there is forgotten. write:
+    what a call that may change something writes there is kept."""
     call_seconds: float = 120.0
     """How long one call may take; then the server is ended."""
     projects: tuple[str, ...] = ()

@@ -6,9 +6,10 @@ Before each call the server's tools are read again: one that is not what a perso
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -17,7 +18,9 @@ import anyio.to_thread
 
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.policy.display_text import shown, shown_block
 from cellwright.remedies import remedy
+from cellwright.sandbox.host.file_changes import KeepReport
 from cellwright.tools.mcp.opening import ServerHost, open_server
 from cellwright.tools.mcp.pins import AllowedTool, ToolApprovals, review
 from cellwright.tools.mcp.servers import NamedServer, find_server
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _MOST_RESOURCE_TEXT: Final = 200_000
+_TOLD_FILES: Final = 20
 
 
 class CallUnanswered(Unavailable):
@@ -36,9 +40,10 @@ class CallUnanswered(Unavailable):
 @dataclass(slots=True)
 class _OpenServer:
     connection: ServerConnection
-    turn: anyio.Lock = field(default_factory=anyio.Lock)
-    """One call at a time: what a server asks meanwhile belongs to it."""
+    is_used: bool = False
+    """Whether it was called since it was started."""
     ending: anyio.Event = field(default_factory=anyio.Event)
+    is_over: anyio.Event = field(default_factory=anyio.Event)
 
 
 class ToolServers:
@@ -56,6 +61,8 @@ class ToolServers:
         self._host = host
         self._open = dict[str, _OpenServer]()
         self._starting = anyio.Lock()
+        self._turns = defaultdict[str, anyio.Lock](anyio.Lock)
+        """One call of a server at a time: what it asks meanwhile belongs to it, and so do the files it changes."""
         self.servers: Final = servers
         self.allowed: Final = allowed
         """What was allowed of each when the work began: what agents are told of."""
@@ -94,20 +101,34 @@ class ToolServers:
         state: str | None = None,
     ) -> ServerAnswer:
         """What it answers. Raises `CallUnanswered` if it was called and did not answer, else why it was not called."""
-        there = await self._ready(server)
-        seconds = self.servers[server].call_seconds
-        async with there.turn:
+        async with self._turns[server]:
+            is_kept = self._keeps_files(server, tool)
+            if is_kept and (before := self._open.get(server)) is not None and before.is_used:
+                # What it did before is not this call's.
+                await _end(before)
+            there = await self._ready(server)
             await self._check_pin(there, server, tool)
+            there.is_used, seconds = True, self.servers[server].call_seconds
             try:
-                return await there.connection.call(tool, arguments, answered=answered, state=state, seconds=seconds)
+                answer = await there.connection.call(tool, arguments, answered=answered, state=state, seconds=seconds)
             except Exception as error:
                 why = await self._lost(server, there, error)
                 raise CallUnanswered(f"The tool server {server!r}: {why}.") from error
+            if not is_kept or answer.asks or answer.is_error:
+                return answer
+            there.connection.files.are_kept = True
+            await _end(there)
+            return replace(answer, files=_files_text(there.connection.files.report))
+
+    def _keeps_files(self, server: str, tool: str) -> bool:
+        allowed = self.allowed.get(server, {}).get(tool)
+        named = self.servers.get(server)
+        return named is not None and named.files == "write" and allowed is not None and allowed.tool.may_change
 
     async def read(self, server: str, uri: str) -> str:
         """The text of a resource, its beginning if it is long."""
-        there = await self._ready(server)
-        async with there.turn:
+        async with self._turns[server]:
+            there = await self._ready(server)
             try:
                 return (await there.connection.read(uri))[:_MOST_RESOURCE_TEXT]
             except Exception as error:
@@ -153,8 +174,10 @@ class ToolServers:
             if not isinstance(error, CellwrightError):
                 logger.info("the line to the tool server %s broke: %s", server.name, type(error).__name__)
         finally:
-            if there is not None and self._open.get(server.name) is there:
-                del self._open[server.name]
+            if there is not None:
+                if self._open.get(server.name) is there:
+                    del self._open[server.name]
+                there.is_over.set()
 
     async def _lost(self, name: str, there: _OpenServer, error: Exception) -> str:
         """Why; unless the server itself said that, it is ended, and started anew by the next call."""
@@ -166,6 +189,23 @@ class ToolServers:
         if self._open.get(name) is there:
             del self._open[name]
         return there.connection.line.why or why_failed(error)
+
+
+async def _end(server: _OpenServer) -> None:
+    """End it, and wait until it is gone."""
+    server.ending.set()
+    await server.is_over.wait()
+
+
+def _files_text(report: KeepReport | None) -> str:
+    """What became of the files it changed. Their names are the server's own."""
+    if report is None:
+        return ""
+    if report.held_back is not None:
+        return shown_block(f"(None of the files it changed was kept: {report.held_back.reason}.)")
+    told = [f"kept {path}" for path in report.kept] + [f"not kept: {path}, {why}" for path, why in report.refused]
+    more = f" and {len(told) - _TOLD_FILES} more" if len(told) > _TOLD_FILES else ""
+    return f"(Files of the project: {shown('; '.join(told[:_TOLD_FILES]))}{more}.)" if told else ""
 
 
 def _named(

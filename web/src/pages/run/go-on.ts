@@ -6,6 +6,8 @@ export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<New
   const terms: Omit<NewRun, "goal"> = {
     data: from?.data ?? [],
     connections: from?.connections ?? [],
+    tools: from?.tools ?? [],
+    context: from?.context ?? [],
     models: from?.models ?? [],
     budget_usd: from?.budget_usd ?? null,
     approve: from?.approve ?? "ask",

@@ -4,8 +4,8 @@ import { useLocation } from "wouter";
 import { calls, request } from "../../api/client";
 import type { Approve, Effort, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
-import { GoalConnections } from "./goal-connections";
 import { GoalFiles, useGoalFiles } from "./goal-files";
+import { GoalPicks } from "./goal-picks";
 import { RecentRuns } from "./recent-runs";
 import css from "./goal.module.css";
 
@@ -32,11 +32,15 @@ export function NewGoal() {
   const [isPrivate, setIsPrivate] = useState(false);
   const [notebook, setNotebook] = useState("");
   const [connections, setConnections] = useState<readonly string[]>([]);
+  const [tools, setTools] = useState<readonly string[]>([]);
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
   const models = useFetched(calls.listModels());
   const known = useFetched(calls.listConnections({ is_counted: false })).value?.connections ?? [];
+  const servers = (useFetched(calls.listToolServers()).value?.servers ?? [])
+    .filter((server) => server.tools.some((tool) => tool.standing === "allowed"))
+    .map(({ name, place }) => ({ name, leads_to: place }));
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
   const canStart = words.trim() !== "" && !isBusy;
 
@@ -49,6 +53,8 @@ export function NewGoal() {
         goal: words.trim(),
         data: await files.send(),
         connections: [...connections],
+        tools: [...tools],
+        context: [],
         models: model === "" ? [] : [model],
         budget_usd: budget.trim() === "" ? null : budget.trim(),
         approve,
@@ -98,7 +104,8 @@ export function NewGoal() {
             autoFocus
           />
           <GoalFiles files={files} stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)} />
-          <GoalConnections known={known} picked={connections} onPick={setConnections} />
+          <GoalPicks legend="Connections it may read" known={known} picked={connections} onPick={setConnections} />
+          <GoalPicks legend="Tool servers it may call" known={servers} picked={tools} onPick={setTools} />
           <div className={css.options}>
             <label>
               <span>Model</span>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { calls, request } from "../../api/client";
 import type { ServerTool, ToolServer } from "../../api/types";
 import { Banner, Button, Card, Empty, tell, tellProblem, useFetched } from "../../parts";
+import { AddServer } from "./add-server";
 import { Awaited, NeedsScope, Section, useMay } from "./section";
 import css from "./settings.module.css";
 
@@ -10,13 +11,18 @@ import css from "./settings.module.css";
 export function ToolServersSection() {
   const mayChange = useMay("admin");
   const found = useFetched(calls.listToolServers());
+  const [added, setAdded] = useState<{ server: ToolServer; number: number } | null>(null);
+  const onAdded = (server: ToolServer) => {
+    setAdded({ server, number: (added?.number ?? 0) + 1 });
+    found.refresh();
+  };
   return (
     <Section
       title="Tool servers"
       lead="Programs and services of others (MCP) whose tools agents may call in runs that name them. No word of theirs reaches an agent before you have seen it here."
     >
       {!mayChange && <NeedsScope scope="admin" />}
-      {mayChange && <AddServer onAdded={found.refresh} />}
+      {mayChange && <AddServer onAdded={onAdded} />}
       <Awaited found={found}>
         {({ servers, proposed }) => (
           <>
@@ -24,14 +30,23 @@ export function ToolServersSection() {
               <Card title="Servers">
                 <Empty title="None yet">
                   <p>
-                    Add one here, or in a terminal: <code>cellwright tools add NAME --package PACKAGE -- COMMAND</code>, which also takes
-                    secrets and folders.
+                    Add one here, or in a terminal: <code>cellwright tools add NAME --package PACKAGE -- COMMAND</code>.
                   </p>
                 </Empty>
               </Card>
             )}
             {servers.map((server) => (
-              <ServerCard key={server.name} server={server} mayChange={mayChange} onChanged={found.refresh} />
+              <ServerCard
+                // What was just added was asked at once: its card shows what it said.
+                key={added?.server.name === server.name ? `${server.name} ${added.number}` : server.name}
+                server={server}
+                asked={added?.server.name === server.name ? added.server : null}
+                mayChange={mayChange}
+                onChanged={() => {
+                  setAdded(null);
+                  found.refresh();
+                }}
+              />
             ))}
             {proposed.map((server) => (
               <Banner key={server.name} tone="info">
@@ -46,10 +61,19 @@ export function ToolServersSection() {
   );
 }
 
+const SEES = { none: "sees no files", read: "sees the project", write: "sees the project, and writes in it" } as const;
 const SAYS = { allow: "runs without asking", ask: "asks you", deny: "is refused" } as const;
 
-function ServerCard({ server, mayChange, onChanged }: { server: ToolServer; mayChange: boolean; onChanged: () => void }) {
-  const [looked, setLooked] = useState<ToolServer | null>(null);
+interface ServerCardProps {
+  server: ToolServer;
+  /** What it said when it was asked already. */
+  asked: ToolServer | null;
+  mayChange: boolean;
+  onChanged: () => void;
+}
+
+function ServerCard({ server, asked, mayChange, onChanged }: ServerCardProps) {
+  const [looked, setLooked] = useState<ToolServer | null>(asked);
   const [isBusy, setBusy] = useState(false);
   const now = looked ?? server;
   const waiting = now.tools.filter((tool) => tool.standing !== "allowed");
@@ -80,7 +104,7 @@ function ServerCard({ server, mayChange, onChanged }: { server: ToolServer; mayC
   return (
     <Card title={server.name}>
       <p className={css.faint}>
-        <code>{server.place}</code> · {now.files === "read" ? "sees the project" : "sees no files"} ·{" "}
+        <code>{server.place}</code> · {SEES[now.files]} ·{" "}
         {now.url !== "" ? "over HTTP" : now.hosts.length > 0 ? `reaches ${now.hosts.join(", ")}` : "no network"}
         {now.protocol !== "" && ` · MCP ${now.protocol}`}
       </p>
@@ -125,59 +149,11 @@ function ToolRow({ tool }: { tool: ServerTool }) {
           <b>{tool.name}</b>
           <span className={css.faint}>
             {tool.standing} · a call {SAYS[tool.says]}
+            {tool.says === "ask" && tool.may_change && ", each time"}
           </span>
         </summary>
         {tool.diff !== "" && <pre className={css.foldBody}>{tool.diff}</pre>}
       </details>
     </li>
-  );
-}
-
-function AddServer({ onAdded }: { onAdded: () => void }) {
-  const [name, setName] = useState("");
-  const [what, setWhat] = useState("");
-  const [packages, setPackages] = useState("");
-  const [isBusy, setBusy] = useState(false);
-  const words = (text: string) => text.split(/\s+/).filter((word) => word !== "");
-  const add = async () => {
-    setBusy(true);
-    try {
-      const isAddress = /^https?:\/\//.test(what.trim());
-      const body = isAddress ? { url: what.trim() } : { command: words(what), packages: words(packages) };
-      await request(calls.putToolServer(name.trim(), body));
-      tell(`${name.trim()} is added. Look at what its tools say.`);
-      onAdded();
-    } catch (error) {
-      tellProblem(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  return (
-    <Card title="Add a server">
-      <form
-        className={css.rowActions}
-        onSubmit={(event) => {
-          event.preventDefault();
-          void add();
-        }}
-      >
-        <label className={css.field}>
-          Name
-          <input type="text" placeholder="time" required value={name} onChange={(event) => setName(event.target.value)} />
-        </label>
-        <label className={css.field}>
-          Command or address
-          <input type="text" placeholder="mcp-server-time, or https://…" required value={what} onChange={(event) => setWhat(event.target.value)} />
-        </label>
-        <label className={css.field}>
-          Python packages
-          <input type="text" placeholder="mcp-server-time" value={packages} onChange={(event) => setPackages(event.target.value)} />
-        </label>
-        <Button type="submit" size="small" look="primary" disabled={isBusy}>
-          Add and try
-        </Button>
-      </form>
-    </Card>
   );
 }

@@ -1,6 +1,4 @@
-"""`/runs/{run}/timeline`, `/runs/{run}/events`, `/notebooks/{id}/events` and `/events`.
-
-What happened, and what happens now.
+"""`/notebooks/{id}/events` and `/events`: what happens now in a notebook, and in the whole house.
 
 A notebook's events are live only: whoever connects is first sent how every cell stands.
 """
@@ -12,19 +10,16 @@ from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
 import anyio
-from fastapi import Header, Path, Query
+from fastapi import Path
 from starlette.responses import StreamingResponse
 
-from cellwright.agents.drafts import DraftCursor
-from cellwright.journal.names import stream_of
 from cellwright.kernel.observation import Event
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.http import notebook_views as views
-from cellwright.server.http.auth.dependencies import KnownRun, Reader, RunName, check_run
+from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.notebook_index import Index, NotebookIndex
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
-from cellwright.server.http.schemas.runs import RecordedEvent, Timeline
-from cellwright.server.http.sse import EVENT_STREAM_RESPONSE, KEEPALIVE, RunListFeed, StreamPages, event_stream
+from cellwright.server.http.sse import EVENT_STREAM_RESPONSE, KEEPALIVE, RunListFeed, event_stream
 
 router, notebook_router = ApiRouter(tags=["events"]), ApiRouter(tags=["notebooks"])
 _POLL_INTERVAL_SECONDS: Final = 3.0
@@ -77,36 +72,7 @@ def _event(name: str, view: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(view)}\n\n".encode()
 
 
-Pages = Annotated[StreamPages, shared(lambda resources: StreamPages(resources.records.log))]
 Feed = Annotated[RunListFeed, shared(lambda resources: RunListFeed(resources.records, resources.views))]
-_HIGHEST: Final = (1 << 63) - 1
-After = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only events with a higher number.")]
-Limit = Annotated[int, Query(ge=1, le=1_000)]
-LastEventId = Annotated[
-    int | None,
-    Header(alias="Last-Event-ID", ge=0, le=_HIGHEST, description="The last event that arrived; goes before `after`."),
-]
-
-
-@router.get("/runs/{run}/timeline")
-async def read_timeline(
-    _: Reader, resources: Resources, run: KnownRun, after: After = 0, limit: Limit = 200
-) -> Timeline:
-    """What happened in a run."""
-    found = await resources.records.log.read(stream_of(run), after, limit)
-    events = [RecordedEvent.model_validate(recorded.json()) for recorded in found]
-    return Timeline(events=events, last=events[-1].sequence if events else after)
-
-
-@router.get("/runs/{run}/events", response_class=StreamingResponse, responses=EVENT_STREAM_RESPONSE)
-async def follow_run(
-    _: Reader, resources: Resources, pages: Pages, run: RunName, after: After = 0, last_event_id: LastEventId = None
-) -> StreamingResponse:
-    """What happens in a run, as server-sent events; between them, without an id, what its agents are being answered."""
-    await check_run(resources, run)
-    start = after if last_event_id is None else last_event_id
-    drafts = DraftCursor(drafts=resources.live.drafts, run=run)
-    return event_stream(pages.follow(stream_of(run), start, drafts))
 
 
 @router.get("/events", response_class=StreamingResponse, responses=EVENT_STREAM_RESPONSE)

@@ -16,8 +16,8 @@ from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.server.http.auth.dependencies import KnownStatus, Reader, RunName, check_run, status_of
 from cellwright.server.http.errors import Conflict
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
-from cellwright.server.http.routes.events import After
 from cellwright.server.http.routes.questions import asked_now
+from cellwright.server.http.routes.run_events import After
 from cellwright.server.http.schemas.model import ResponseModel
 from cellwright.server.http.schemas.runs import AskedQuestion
 

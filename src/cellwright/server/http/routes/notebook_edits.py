@@ -5,6 +5,7 @@ Each edit names the version of the cell it was made for: what somebody typed mea
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal
 import anyio
 from pydantic import Field, StringConstraints
 
-from cellwright.errors import CellwrightError
+from cellwright.errors import CellwrightError, Defect
 from cellwright.notebook.edit_json import parse_edits
 from cellwright.notebook.edits import EditRefused
 from cellwright.server.http import notebook_views as views
@@ -28,6 +29,7 @@ from cellwright.tools.history.moves import MoveRefused, NothingToMove, change_te
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditOutcome
 
+logger = logging.getLogger(__name__)
 router = ApiRouter(tags=["notebooks"])
 WaitSeconds = Annotated[float, Field(ge=0, le=30)]
 """How long to wait for the cells before answering; they go on."""
@@ -109,6 +111,10 @@ class _PendingEdit:
             self.outcome = await self.make()
         except CellwrightError as problem:
             self.outcome = problem
+        except Exception:
+            # The task group is that of every open notebook: what escaped here would end them all.
+            self.outcome = mistake = Defect("An edit met our own mistake.")
+            logger.exception("an edit of a notebook met our own mistake (%s)", mistake.report_id)
         finally:
             self.done.set()
 

@@ -77,7 +77,7 @@ async def try_dataset(
         raise ResourceNotFound(error.message, hint=error.advice) from None
     taken = await active_notebooks(resources.records)
     goal = await anyio.to_thread.run_sync(_goal, resources, dataset, caller.person, taken)
-    return Begun(run=await resources.live.start(goal))
+    return Begun(run=await resources.starts.begin(goal))
 
 
 def _goal(resources: ApiResources, dataset: Dataset, person: str, taken: set[str]) -> Goal:

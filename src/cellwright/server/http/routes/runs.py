@@ -25,7 +25,7 @@ from cellwright.data.messages import Asker
 from cellwright.data.remote_check import check_remote_paths
 from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
-from cellwright.journal.names import RunId, new_run_id, run_id
+from cellwright.journal.names import RunId, run_id
 from cellwright.notebook.files import read
 from cellwright.runs.goal.extraction_order import ExtractionOrder, read_order
 from cellwright.runs.goal.goal import Goal
@@ -33,7 +33,7 @@ from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
 from cellwright.runs.verify.proof_status import code_changes, trust_in
 from cellwright.runs.views.progress import delivery_of, run_json_of, run_summary_json
-from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first
+from cellwright.runs.views.run_view import RUN_WORKFLOW, newest_first
 from cellwright.server.http.auth.dependencies import KnownStatus, Reader, Steerer
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
@@ -101,59 +101,45 @@ def _problem(proof: Path, notebook: Path, settings: Settings) -> str:
             return f"Changed since: {'; '.join(change.text for change in changes[:5])}." if changes else ""
 
 
-class RunStarter:
-    """Begins runs, one after the other: two of the same words must not get the same notebook."""
+async def _remote(resources: ApiResources, asked: NewRun, person: str) -> Mapping[str, RemotePath]:
+    """The data that is behind connections, by its words; each is there. Raises what its server says."""
+    settings, folder = resources.settings, resources.folder
+    remote = await anyio.to_thread.run_sync(remote_data, asked.data, folder, settings.home)
+    client = BrokerClient(launch=settings.broker_launch())
+    await check_remote_paths(client, list(remote.values()), Asker(person=person, project=str(folder)))
+    return remote
 
-    def __init__(self, resources: ApiResources) -> None:
-        self._resources = resources
-        self._starting = anyio.Lock()
-        self._promised = set[str]()
-        """Notebooks of runs that may not have told of them yet."""
 
-    async def start(self, asked: NewRun, *, person: str) -> RunId:
-        """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
-        remote = await self._remote(asked, person)
-        async with self._starting:
-            chosen = None if asked.key is None else run_of_key(self._resources.folder, person, asked.key)
-            if chosen is not None and await self._is_known(chosen):
-                return chosen
-            asked = await self._attached(asked)
-            taken = await active_notebooks(self._resources.records) | self._promised
-            goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken, remote)
-            if goal.attach:
-                from cellwright.app.attached_goals import copy_attached
+async def _attached(resources: ApiResources, asked: NewRun) -> NewRun:
+    """With the address of the server that is meant, where a notebook is. Raises `UserError`, `RefusedByPolicy`."""
+    if not asked.attach and not asked.attach_file:
+        return asked
+    # Late: only who attaches waits for what speaks to other servers.
+    from cellwright.app.attached_goals import server_for_program
 
-                await copy_attached(goal, self._resources.settings)
-            run = await self._resources.live.start(goal, run=chosen or new_run_id())
-            self._promised.add(goal.notebook)
-            return run
+    address = await server_for_program(asked.attach, asked.attach_file, resources.settings)
+    return asked.model_copy(update={"attach": address.url})
 
-    async def _attached(self, asked: NewRun) -> NewRun:
-        """With the address of the server that is meant, where a notebook is. Raises `UserError`, `RefusedByPolicy`."""
-        if not asked.attach and not asked.attach_file:
-            return asked
-        # Late: only who attaches waits for what speaks to other servers.
-        from cellwright.app.attached_goals import server_for_program
 
-        address = await server_for_program(asked.attach, asked.attach_file, self._resources.settings)
-        return asked.model_copy(update={"attach": address.url})
+async def _make_goal(
+    resources: ApiResources, asked: NewRun, person: str, remote: Mapping[str, RemotePath], taken: Collection[str]
+) -> Goal:
+    asked = await _attached(resources, asked)
+    goal = await anyio.to_thread.run_sync(_goal, resources, asked, person, remote, taken)
+    if goal.attach:
+        from cellwright.app.attached_goals import copy_attached
 
-    async def _is_known(self, run: RunId) -> bool:
-        return any(status.run == run for status in await self._resources.records.runs())
+        await copy_attached(goal, resources.settings)
+    return goal
 
-    async def _remote(self, asked: NewRun, person: str) -> Mapping[str, RemotePath]:
-        """The data that is behind connections, by its words; each is there. Raises what its server says."""
-        settings, folder = self._resources.settings, self._resources.folder
-        remote = await anyio.to_thread.run_sync(remote_data, asked.data, folder, settings.home)
-        client = BrokerClient(launch=settings.broker_launch())
-        await check_remote_paths(client, list(remote.values()), Asker(person=person, project=str(folder)))
-        return remote
 
-    def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
-        home = self._resources.settings.home
-        known = connections_at(home) if asked.connections else {}
-        servers = servers_at(home) if asked.tools or asked.context else {}
-        return goal_of_request(asked, self._resources.folder, person, taken, known, remote, servers)
+def _goal(
+    resources: ApiResources, asked: NewRun, person: str, remote: Mapping[str, RemotePath], taken: Collection[str]
+) -> Goal:
+    home = resources.settings.home
+    known = connections_at(home) if asked.connections else {}
+    servers = servers_at(home) if asked.tools or asked.context else {}
+    return goal_of_request(asked, resources.folder, person, taken, known, remote, servers)
 
 
 def run_of_key(folder: Path, person: str, key: str) -> RunId:
@@ -244,7 +230,6 @@ def _has_data(project: Path) -> bool:
     return bool(project_files(project)[0])
 
 
-Starter = Annotated[RunStarter, shared(RunStarter)]
 Proofs = Annotated[ProofCache, shared(lambda resources: ProofCache(resources.settings))]
 Search = Annotated[str, Query(max_length=200, description="In the goal, the names of run and notebook, the person.")]
 Status = Annotated[
@@ -259,9 +244,12 @@ Before = Annotated[str | None, Query(max_length=100, description="`next` of the 
 
 
 @router.post("/runs", status_code=201)
-async def start_run(caller: Steerer, starts: Starter, asked: shapes.NewRun) -> shapes.RunName:
+async def start_run(caller: Steerer, resources: Resources, asked: shapes.NewRun) -> shapes.RunName:
     """Begin a run."""
-    return shapes.RunName(run=await starts.start(asked, person=caller.person))
+    remote = await _remote(resources, asked, caller.person)
+    make = partial(_make_goal, resources, asked, caller.person, remote)
+    chosen = None if asked.key is None else run_of_key(resources.folder, caller.person, asked.key)
+    return shapes.RunName(run=await resources.starts.begin(make, run=chosen))
 
 
 @router.get("/runs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import anyio.to_thread
 from fastapi import Path
@@ -25,7 +25,7 @@ from cellwright.server.http.page_remedies import page_hint
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools.mcp.pins import ToolStanding
-from cellwright.tools.mcp.servers import NamedServer, server_json
+from cellwright.tools.mcp.servers import FilesShown, NamedServer, server_json
 
 router = ApiRouter(tags=["tool servers"])
 ServerName = Annotated[str, Path(min_length=1, max_length=40)]
@@ -39,6 +39,8 @@ class ServerToolShape(ResponseModel):
     standing: ToolStanding
     says: RuleEffect
     """What would be said to a call."""
+    may_change: bool
+    """Whether a call may change something: then a yes holds for one call."""
     diff: str
     """What a person is to look at, in the server's own words; empty where it stands as it was."""
 
@@ -68,7 +70,10 @@ class ToolServerShape(ResponseModel):
     packages: list[str] = Field(default_factory=list[str])
     url: str = ""
     hosts: list[str] = Field(default_factory=list[str])
-    files: Literal["none", "read"] = "none"
+    private_hosts: bool = False
+    software: list[str] = Field(default_factory=list[str])
+    projects: list[str] = Field(default_factory=list[str])
+    files: FilesShown = "none"
     missing_secrets: list[str] = Field(default_factory=list[str])
     was_asked: bool = False
     """Whether `tools` is what it says now."""
@@ -99,7 +104,10 @@ class NewToolServer(RequestModel):
     settings: dict[str, str] = Field(default_factory=dict[str, str], max_length=100)
     secrets: dict[str, SecretStr] = Field(default_factory=dict[str, SecretStr], max_length=20)
     """By variable; of an address `token`. Never shown."""
-    files: Literal["none", "read"] = "none"
+    files: FilesShown = "none"
+    call_seconds: Annotated[float, Field(ge=1, le=3600)] = 120.0
+    projects: _Words = ()
+    """Folders whose runs may use it; empty: all."""
 
 
 class ShownTools(RequestModel):
