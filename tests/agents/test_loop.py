@@ -61,6 +61,8 @@ async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(testbed
                 "turns": 3,
                 "artifacts": (),
                 "readings": (),
+                "cards": (),
+                "handed": None,
                 "tokens": IsInt(gt=0),
                 "microdollars": IsInt(gt=0),
                 "failed_turns": 0,

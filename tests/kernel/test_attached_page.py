@@ -167,10 +167,11 @@ async def _edits_of_both(
     done, work = anyio.Event(), AgentWork()
     async with a_person(chromium, stock) as page, attached(stock, allowed_before) as agent:
         await agent.run("all")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(work.go_on, agent, page, done, random.Random(seed + 1))
-            typed = await _work_as_person(page, is_over, random.Random(seed))
-            done.set()
+        with anyio.fail_after(300):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(work.go_on, agent, page, done, random.Random(seed + 1))
+                typed = await _work_as_person(page, is_over, random.Random(seed))
+                done.set()
         shown = "\n".join(await texts(page))
         assert [word for word in typed if word not in shown] == [], shown
         with anyio.fail_after(60):

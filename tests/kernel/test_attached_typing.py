@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.kernel.attached.typing_rules import Permission, TypingSigns, seconds_to_wait
+from cellwright.kernel.attached.typing_rules import Permission, TypingSigns, patience_seconds, seconds_to_wait
 
 MINE, THEIRS = CellId("mine"), CellId("theirs")
 NOW = 1_000.0
@@ -41,3 +41,18 @@ def just_told(cell: CellId, ago: float = 0.1) -> dict[str, Any]:
 )
 def test_a_cell_waits_while_somebody_may_be_typing_in_it(seconds: float, expected: float) -> None:
     assert seconds == expected
+
+
+@pytest.mark.parametrize(
+    ("touched", "permission", "silent", "expected"),
+    [
+        pytest.param((MINE,), "standing", 0.1, 0.4, id="the moment alone allows it"),
+        pytest.param((MINE,), "standing", 31.0, 3.0, id="in a long silence a busy machine may take its time"),
+        pytest.param((MINE,), "now", 0.1, 3.0, id="they have just said yes elsewhere"),
+        pytest.param((), "standing", 0.1, 3.0, id="new cells disturb nobody"),
+    ],
+)
+def test_a_change_begins_in_time_or_not_at_all(
+    touched: Collection[CellId], permission: Permission, silent: float, expected: float
+) -> None:
+    assert patience_seconds(NOW - silent, touched, permission, NOW) == expected

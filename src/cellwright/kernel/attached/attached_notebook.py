@@ -28,6 +28,7 @@ from cellwright.kernel.attached.typing_rules import (
     SILENCE_SECONDS,
     Permission,
     TypingSigns,
+    patience_seconds,
     seconds_to_wait,
 )
 from cellwright.kernel.observation import CellOutcome, Observation, VariablePreview, outcomes_for_summary
@@ -38,10 +39,6 @@ from cellwright.notebook.edits import CreateCell, Edit, EditRefused
 from cellwright.notebook.prompt_summary import summary
 
 _READY_SECONDS: Final = 30
-_PATIENCE_SECONDS: Final = 3.0
-"""A program that begins later than this after it was sent does nothing: what it was sent about may have changed."""
-_PAGE_PATIENCE_SECONDS: Final = 0.4
-"""The same, where a cell is changed that somebody may soon be typing in."""
 _AFTERWARDS_SECONDS: Final = 0.9
 _MOST_TRIES: Final = 12
 
@@ -179,7 +176,8 @@ class AttachedNotebook:
             if self.document != before:
                 continue
             mark = edit_program.new_mark()
-            patience = _PAGE_PATIENCE_SECONDS if permission == "standing" and _touched(edits) else _PATIENCE_SECONDS
+            silent_since = max(self._began, self.mirror.typed_at)
+            patience = patience_seconds(silent_since, _touched(edits), permission, time.monotonic())
             answer = await self._execute(mark, edits, before, sound, seconds, patience)
             if answer is None:
                 return self._seen(mark, began, "The kernel did not say what it did.")
@@ -192,7 +190,8 @@ class AttachedNotebook:
             problem = answer.message[:2_000] if answer.status != "done" else ""
             return await self._finished(edits, before, answer, mark, began, problem, is_undo=is_undo)
         return Observation(
-            problem="The notebook keeps changing, so nothing was done. Try again when nobody edits it.",
+            problem="The notebook kept changing, or its machine was too busy to begin in time: nothing was done. "
+            "Try again when nobody edits it.",
             stale=self.stale,
         )
 

@@ -26,6 +26,10 @@ MOMENT_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 30.0
 LONGEST_SECONDS: Final = 60.0
 """After so long an edit gives up."""
+PATIENCE_SECONDS: Final = 3.0
+"""A program that begins later than this after it was sent does nothing: what it was sent about may have changed."""
+_MOMENT_PATIENCE_SECONDS: Final = 0.4
+"""The same, where only the moment allows it: somebody may soon be typing again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +59,9 @@ def seconds_to_wait(signs: TypingSigns, touched: Collection[CellId], permission:
         return own
     is_moment = signs.pages == 1 and now - signs.told_at < MOMENT_SECONDS and signs.typed_at <= signs.told_at
     return 0.0 if is_moment else max(0.0, max(signs.since, signs.typed_at) + SILENCE_SECONDS - now)
+
+
+def patience_seconds(silent_since: float, touched: Collection[CellId], permission: Permission, now: float) -> float:
+    """How late a change of these cells may begin. On a busy machine silence is what lets one through at all."""
+    is_silent = now - silent_since >= SILENCE_SECONDS
+    return _MOMENT_PATIENCE_SECONDS if touched and permission == "standing" and not is_silent else PATIENCE_SECONDS
