@@ -154,8 +154,11 @@ print([answer(number) for number in ({number("file_setattr")}, {NEWEST + 1}, {NE
 
 
 async def test_the_other_abi_of_the_processor_ends_the_process(starter: CageStarter) -> None:
-    """int 0x80 on x86_64 speaks the 32-bit table, which the filter does not know; elsewhere it is no instruction."""
-    expected = signal.SIGSYS if platform.machine() == "x86_64" else signal.SIGILL
+    """int 0x80 on x86_64 speaks the 32-bit table, which the filter does not know; elsewhere it is no instruction.
+
+    A kernel without that table has no entry for it: the processor's own fault ends the process.
+    """
+    expected = {signal.SIGSYS, signal.SIGSEGV} if platform.machine() == "x86_64" else {signal.SIGILL}
     program = """
 import ctypes, mmap, os
 code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -167,7 +170,7 @@ if pid == 0:
     os._exit(0)
 print(os.WTERMSIG(os.waitpid(pid, 0)[1]))
 """
-    assert await starter.run(program) == f"{expected:d}\n"
+    assert int(await starter.run(program)) in expected
 
 
 async def test_the_kernel_may_enter_a_root_of_its_own(starter: CageStarter) -> None:

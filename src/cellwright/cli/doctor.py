@@ -32,7 +32,6 @@ def _view(found: DoctorReport) -> dict[str, Any]:
             "tier": sandbox.tier,
             "protections": [dataclasses.asdict(protection) for protection in sandbox.protections],
             "obstacles": [dataclasses.asdict(obstacle) for obstacle in sandbox.obstacles],
-            "untested": list(sandbox.untested),
         },
         "checks": [
             {"name": check.name, "ok": check.is_ok, "detail": check.detail, "consequence": hint_text(check.consequence)}

@@ -165,8 +165,6 @@ def doctor_report(report: Mapping[str, Any]) -> None:
         if check.get("consequence") and not check["ok"]:
             results.print(f"    [yellow]{escape(check['consequence'])}[/]")
     results.print(f"\nsandbox tier [bold]{report['sandbox']['tier']}[/]")
-    for untested in report["sandbox"]["untested"]:
-        results.print(f"[dim]untested: {escape(untested)}[/]")
 
 
 def refusal(refused: Mapping[str, Any]) -> None:

@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
-from cellwright.sandbox.linux.syscalls import MACHINE
 from cellwright.sandbox.spec import Tier
 
 ProbeResults = Mapping[str, tuple[bool, str]]
@@ -209,8 +208,6 @@ class SandboxReport:
     protections: tuple[Protection, ...]
     obstacles: tuple[Obstacle, ...]
     """Why it is no better tier, and what would change that: one for each better one, best first."""
-    untested: tuple[str, ...]
-    """What is in use or could be, but was never run by us."""
 
 
 @cache
@@ -223,7 +220,6 @@ def probe() -> SandboxReport:
         tier=tier,
         protections=_protections(found, told),
         obstacles=told,
-        untested=(f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",),
     )
 
 
