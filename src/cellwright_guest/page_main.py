@@ -28,14 +28,21 @@ def main() -> None:
         left = left[os.write(_DESCRIPTOR, left) :]
 
 
-def page(code: str, name: str, options: dict[str, Any], layout: dict[str, Any] | None, show_code: bool) -> str:
-    """The page of this notebook."""
+def page(
+    code: str,
+    name: str,
+    options: dict[str, Any],
+    layout: dict[str, Any] | None,
+    show_code: bool,
+    runtime: dict[str, str],
+) -> str:
+    """The page of this notebook; `runtime` is where it has Python from, marimo's own hosts if empty."""
     from marimo._ast.app_config import _AppConfig
     from marimo._config.config import DEFAULT_CONFIG
     from marimo._export.exporter import Exporter
     from marimo._export.requests import WASMExportRequest
     from marimo._runtime.layout.layout import LayoutConfig, layout_config_to_data_uri
-    from marimo._schemas.export_options import WASMExportOptions
+    from marimo._schemas.export_options import WASMExportOptions, WASMRuntimeConfig
 
     chosen = LayoutConfig(type=layout["type"], data=layout["data"]) if layout is not None else None
     config = dict(options)
@@ -45,7 +52,7 @@ def page(code: str, name: str, options: dict[str, Any], layout: dict[str, Any] |
         app_config=_AppConfig.from_untrusted_dict(config, silent=True),
         display_config=DEFAULT_CONFIG["display"],
         code=code,
-        options=WASMExportOptions(mode="run", show_code=show_code),
+        options=WASMExportOptions(mode="run", show_code=show_code, runtime=WASMRuntimeConfig(**runtime)),
         layout=chosen,
     )
     return Exporter().export_as_wasm(request)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 import re
@@ -9,7 +10,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,7 +27,11 @@ from cellwright.notebook.files import NotebookFile, read
 from cellwright.notebook.render import render
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.publish.browser_packages import browser_table
+from cellwright.runs.publish.offline_packages import PageNeeds
+from cellwright.runs.publish.offline_page import OfflinePlan, offline_obstacles, plan_offline, write_offline
 from cellwright.runs.publish.page_checks import PUBLIC, PagePlan, plan_page
+from cellwright.runs.publish.page_seal import OFFLINE_RUNTIME, sealed_page, sealed_worker
+from cellwright.runs.publish.pyodide_mirror import read_mirror
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -41,6 +46,7 @@ _GRID_ROWS: Final = 8
 _HOST: Final = re.compile(
     r"https://([a-z0-9.-]+\.[a-z]{2,})/[^\s\"'`]*(?:pyodide|wasm|lock)|https://(wasm\.[a-z0-9.-]+)"
 )
+_WORKERS: Final = "*worker*.js"
 _MOST_LAYOUT_BYTES: Final = 4 << 20
 
 
@@ -50,6 +56,8 @@ class PublishedPage:
 
     folder: Path
     plan: PagePlan
+    offline: OfflinePlan | None = None
+    """What a mirror gave, or lacks; None where the page loads it from marimo's hosts."""
     hosts: tuple[str, ...] = ()
     files: int = 0
     bytes: int = 0
@@ -63,14 +71,21 @@ async def publish_page(
     settings: Settings,
     layout: PageLayout | None = None,
     show_code: bool = False,
+    mirror_folder: Path | None = None,
     tier: Tier | None = None,
     allow_uncontained: bool = False,
 ) -> PublishedPage:
-    """The page in a folder that is new, or why there is none. Raises `UserError`."""
+    """The page in a folder that is new, or why there is none. Raises `UserError`.
+
+    With a mirror of Pyodide's distribution the page has all it needs beside it, and asks no other host than its own.
+    """
     file, report = await anyio.to_thread.run_sync(lambda: (read(path), probe()))
     plan = await anyio.to_thread.run_sync(_plan, file, settings)
+    offline = None
+    if mirror_folder is not None:
+        plan, offline = await anyio.to_thread.run_sync(_plan_offline, file, plan, mirror_folder)
     if plan.obstacles:
-        return PublishedPage(folder=folder, plan=plan)
+        return PublishedPage(folder=folder, plan=plan, offline=offline)
     if await anyio.Path(folder).exists():
         raise UserError(f"{str(folder)!r} exists.", hint="Name a folder that does not.")
     question = {
@@ -79,6 +94,7 @@ async def publish_page(
         "options": {name: value for name, value in file.document.options.items() if name != "css_file"},
         "layout": _layout(file, layout),
         "show_code": show_code,
+        "runtime": OFFLINE_RUNTIME if offline is not None else {},
     }
     html = await run_one_shot_in_nothing(
         await pool.zygote(),
@@ -93,7 +109,7 @@ async def publish_page(
         environment=_ENVIRONMENT,
         cwd="/tmp",
     )
-    return await anyio.to_thread.run_sync(_write, folder, html, file, plan, settings)
+    return await anyio.to_thread.run_sync(_write, folder, html, file, plan, settings, offline)
 
 
 def _plan(file: NotebookFile, settings: Settings) -> PagePlan:
@@ -104,6 +120,20 @@ def _plan(file: NotebookFile, settings: Settings) -> PagePlan:
         requirements=header.dependencies if header is not None else (),
         masker=Masker.of(salt=secrets.token_bytes(16)),
     )
+
+
+def _plan_offline(file: NotebookFile, plan: PagePlan, folder: Path) -> tuple[PagePlan, OfflinePlan]:
+    """The same plan, refused where the mirror lacks something."""
+    version = browser_table()["pyodide"]
+    header = header_of(file.document.header)
+    needs = PageNeeds(
+        code="\n".join(cell.code for cell in file.document.cells),
+        packages=(*(one.rsplit(" ", 1)[0] for one in plan.packages), *plan.from_index),
+        requirements=header.dependencies if header is not None else (),
+        marimo_version=importlib.metadata.version("marimo"),
+    )
+    offline = plan_offline(read_mirror(folder, version=version), needs)
+    return replace(plan, obstacles=(*plan.obstacles, *offline_obstacles(offline, version=version))), offline
 
 
 def _layout(file: NotebookFile, wanted: PageLayout | None) -> dict[str, Any] | None:
@@ -148,7 +178,9 @@ def _own_layout(file: NotebookFile) -> dict[str, Any] | None:
             return None
 
 
-def _write(folder: Path, html: bytes, file: NotebookFile, plan: PagePlan, settings: Settings) -> PublishedPage:
+def _write(
+    folder: Path, html: bytes, file: NotebookFile, plan: PagePlan, settings: Settings, offline: OfflinePlan | None
+) -> PublishedPage:
     """All of it beside its place first: a folder that is there is whole."""
     assets = _assets()
     text = html.decode("utf-8", "replace")
@@ -168,6 +200,9 @@ def _write(folder: Path, html: bytes, file: NotebookFile, plan: PagePlan, settin
                 target = building / PUBLIC / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file.path.parent / PUBLIC / name, target, follow_symlinks=False)
+            if offline is not None:
+                write_offline(offline, building)
+                _seal(building)
             written = [one for one in building.rglob("*") if one.is_file()]
             size = sum(one.stat().st_size for one in written)
             building.rename(folder)
@@ -175,7 +210,19 @@ def _write(folder: Path, html: bytes, file: NotebookFile, plan: PagePlan, settin
         raise UserError(
             f"Could not write {str(folder)!r}: {error.strerror or error}.", hint="Name another place."
         ) from error
-    return PublishedPage(folder=folder, plan=plan, hosts=_hosts(assets, text), files=len(written), bytes=size)
+    hosts = _hosts(assets, text) if offline is None else ()
+    return PublishedPage(folder=folder, plan=plan, offline=offline, hosts=hosts, files=len(written), bytes=size)
+
+
+def _seal(building: Path) -> None:
+    """The page and its workers ask no other host than theirs."""
+    version = browser_table()["pyodide"]
+    page, workers = building / "index.html", list((building / "assets").glob(_WORKERS))
+    page.write_text(sealed_page(page.read_text("utf-8")), encoding="utf-8")
+    for worker in workers:
+        worker.write_text(sealed_worker(worker.read_text("utf-8"), version=version), encoding="utf-8")
+    if not workers:
+        raise Unavailable("marimo's pages have no workers here.", hint="Publish it without --offline.")
 
 
 def _assets() -> Path:
@@ -189,7 +236,7 @@ def _assets() -> Path:
 def _hosts(assets: Path, html: str) -> tuple[str, ...]:
     """Where the page loads Python from: as its workers have it."""
     hosts = set[str]()
-    for text in (html, *(one.read_text("utf-8", "replace") for one in (assets / "assets").glob("*worker*.js"))):
+    for text in (html, *(one.read_text("utf-8", "replace") for one in (assets / "assets").glob(_WORKERS))):
         hosts |= {found[1] or found[2] for found in _HOST.finditer(text)}
     return tuple(sorted(hosts))
 
@@ -202,10 +249,21 @@ def page_view(page: PublishedPage) -> dict[str, Any]:
         "ok": not page.plan.obstacles,
         "obstacles": [asdict(one) for one in page.plan.obstacles],
         "packages": list(page.plan.packages),
-        "from_index": list(page.plan.from_index),
+        "from_index": list(page.plan.from_index) if page.offline is None else [],
+        "offline": _offline_view(page.offline) if page.offline is not None else None,
         "hosts": list(page.hosts),
         "public": list(page.plan.files),
         "files": page.files,
         "bytes": page.bytes,
         "pyodide": {"version": table["pyodide"], "python": table["python"], "date": table["date"]},
+    }
+
+
+def _offline_view(offline: OfflinePlan) -> dict[str, Any]:
+    return {
+        "packages": list(offline.package_names),
+        "files": list(offline.files),
+        "missing": list(offline.missing),
+        "changed": list(offline.changed),
+        "unmet": [asdict(one) for one in offline.packages.unmet],
     }

@@ -26,6 +26,10 @@ def publish(
         str | None, typer.Option("--layout", metavar="vertical|grid|slides", help="Default: the notebook's own.")
     ] = None,
     show_code: Annotated[bool, typer.Option("--show-code", help="Show the code of cells, too.")] = False,
+    offline: Annotated[
+        Path | None,
+        typer.Option("--offline", metavar="MIRROR", help="Take Python along, out of an unpacked full Pyodide."),
+    ] = None,
     as_json: given.JsonOption = False,
     tier: given.TierOption = None,
     allow_uncontained: given.UncontainedOption = False,
@@ -49,7 +53,7 @@ def publish(
             async with open_pool(settings, begun) as pool:
                 page = await publish_page(
                     file, out or file.with_name(f"{file.stem}-app"), pool=pool, settings=settings, layout=chosen,
-                    show_code=show_code, tier=options["tier"], allow_uncontained=allow_uncontained,
+                    show_code=show_code, mirror_folder=offline, tier=options["tier"], allow_uncontained=allow_uncontained,
                 )  # fmt: skip
                 return page_view(page)
 
@@ -68,9 +72,10 @@ def _show_page(view: Mapping[str, Any]) -> None:
     size = view["bytes"] / 1_000_000
     console.line(f"✓ {view['folder']}: {view['files']} files, {size:.0f} MB, {len(view['public'])} of them data")
     python = view["pyodide"]
-    console.line(
-        f"  It runs on Pyodide {python['version']} (Python {python['python']}), loaded from {', '.join(view['hosts'])}"
-    )
+    origin = f"loaded from {', '.join(view['hosts'])}" if view["offline"] is None else "which lies beside it"
+    console.line(f"  It runs on Pyodide {python['version']} (Python {python['python']}), {origin}")
+    if view["offline"] is not None:
+        console.line("  It asks no other host than the one it is served from.")
     if view["packages"]:
         console.line(f"  with {', '.join(view['packages'])}")
     if view["from_index"]:

@@ -13,7 +13,7 @@ from cellwright.notebook.syntax_trees import syntax_tree
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.publish.browser_packages import browser_table, module_in_browser, version_conflict
 
-ObstacleKind = Literal["import", "version", "connection", "data", "size", "secret", "syntax"]
+ObstacleKind = Literal["import", "version", "connection", "data", "size", "secret", "syntax", "mirror"]
 PUBLIC: Final = "public"
 """The one folder beside a notebook that its page takes along."""
 _MOST_FILE_BYTES: Final = 50 << 20
