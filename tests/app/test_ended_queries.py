@@ -64,7 +64,7 @@ async def test_a_query_is_gone_from_the_server_when_what_waits_for_it_ends(
     notebook.write_text(notebook_source("pass"))
     assert await rows_of(client, "select 1") == [[1]]
     limits = Limits(wall_seconds=6) if who == "wall" else Limits()
-    told = list[str]()
+    told, over = list[str](), anyio.Event()
     async with (
         open_notebook_connections(client, notebook=notebook, project=tmp_path) as connections,
         open_notebook(notebook, pool=pool, connections=connections, limits=limits) as opened,
@@ -73,14 +73,18 @@ async def test_a_query_is_gone_from_the_server_when_what_waits_for_it_ends(
         async def run() -> None:
             ran = await opened.apply([CreateCell(code=CELL)])
             told.append(str([cell.error for cell in ran.cells]))
+            over.set()
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run)
                 await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 1)
                 await end(who, opened, client)
+                if who == "wall":
+                    await over.wait()
                 # It would run for hours: that it is gone, somebody ended it.
-                await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 0)
+                with anyio.fail_after(2):
+                    await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 0, abandon_on_cancel=True)
         assert SAYS[who] in told[0]
     # Whatever ended, the next who asks is answered.
     assert await rows_of(client, "select 2") == [[2]]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cellwright.app.exchange_cache import AnswerRecording, ExchangeCache
-from cellwright.app.notebooks import Files
+from cellwright.app.notebook_connections import open_notebook_connections
+from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.verification import verify_notebook
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.messages import ListStatements
@@ -139,6 +140,21 @@ async def test_a_write_and_another_secret_empty_what_is_kept_and_what_fails_or_m
     assert api.heard[before_others:] == [*["GET /v1/busy"] * 2, *["GET /v1/unkept"] * 2, *["GET /v1/count?tool"] * 2]
     assert [each.value.json if isinstance(each, Returned) else each for each in now] == [1, 2]
     assert api.heard[before:before_others].count("GET /v1/count?write") == 4
+
+
+@pytest.mark.slow
+async def test_a_change_by_the_tool_of_agents_empties_what_is_kept(
+    client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
+) -> None:
+    name_api(client.launch.home, api.connection(methods="GET,POST"))
+    count, folder = asking(api.url("/v1/count?sent"), GET), tmp_path / "project"
+    path = write(folder / "notebook.py", "pass")
+    connecting = open_notebook_connections(client, notebook=path, project=folder, named=("crm",))
+    async with connecting as connections, open_notebook(path, pool=pool, connections=connections) as notebook:
+        assert [await told(notebook, count) for _ in range(2)] == ["200 1"] * 2
+        sent = await connections.send("crm", "POST", "/v1/notes", "{}", "application/json")
+        assert (sent.outcome, sent.status) == ("done", 200)
+        assert [await told(notebook, count) for _ in range(2)] == ["200 2"] * 2
 
 
 def function_cell(api: ApiServer) -> str:

@@ -46,6 +46,7 @@ from cellwright.data.messages import (
 from cellwright.data.result_cache import ResultCache
 from cellwright.data.sealed_memory import sealed
 from cellwright.data.source_kinds import WEB_KINDS
+from cellwright.data.told_secrets import secret_mark
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.framing import BadFrame
 from cellwright.kernel.process.host_calls import HostService, ServiceAnswer
@@ -53,7 +54,7 @@ from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.actions import Action, QueryConnection
 from cellwright.remedies import remedy
 from cellwright.runs.verify.proof import ProvenQuery
-from cellwright.secrets import file_stamp, secrets_stamp
+from cellwright.secrets import file_stamp
 
 MayQuery = Callable[[QueryConnection], bool]
 """Whether nobody need be asked."""
@@ -90,7 +91,7 @@ class NotebookConnections:
     def __post_init__(self) -> None:
         cache = FileCache() if self.cache is not None else None
         self.answers = ExchangeCache() if self.cache is not None else None
-        self.files = NotebookFiles(client=self.client, asker=self.asker, stamp=self._stamp, cache=cache)
+        self.files = NotebookFiles(client=self.client, asker=self.asker, stamp=self.stamp, cache=cache)
 
     @property
     def services(self) -> dict[str, HostService]:
@@ -136,6 +137,7 @@ class NotebookConnections:
         known = self.cache.find(key) if self.cache is not None and not asked.fresh else None
         if known is not None:
             return known
+        writes = self.cache.writes if self.cache is not None else 0
         found = await self.client.query(replace(asked, asker=self.asker))
         if isinstance(found, CostlyQuery):
             raise RefusedByPolicy(costly_words(found), hint="Ask for less; a person can let the connection read more.")
@@ -149,7 +151,7 @@ class NotebookConnections:
             )
         )
         if self.cache is not None:
-            self.cache.keep(key, found)
+            self.cache.keep(key, found, writes)
         return found
 
     async def _query(self, asked: RunQuery) -> ServiceAnswer:
@@ -189,10 +191,8 @@ class NotebookConnections:
             raise UserError(f"It cannot be sent: {problem.why}.", hint="Write a plain path.")
 
     async def send(self, connection: str, method: str, target: str, body: str, content_type: str) -> SentOutcome:
-        """Send a request that a person agreed to; nothing that was read of files before counts any more."""
+        """Send a request that a person agreed to; nothing that was read there before counts any more."""
         known = await self._exchanging(connection)
-        if self.files.cache is not None:
-            self.files.cache.clear()
         asked = SendRequest(
             connection=known,
             method=method,
@@ -201,7 +201,12 @@ class NotebookConnections:
             content_type=content_type,
             asker=self.asker,
         )
-        return await send_request(self.client, asked)
+        self.forget(connection)
+        try:
+            return await send_request(self.client, asked)
+        finally:
+            # What was asked for while it was made may be of before, also where nobody heard what came of it.
+            self.forget(connection)
 
     async def _exchanging(self, connection: str) -> DataConnection:
         known = await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)
@@ -222,12 +227,18 @@ class NotebookConnections:
 
     async def write(self, asked: MakeWrite) -> WriteOutcome:
         """Make a change that a person agreed to; nothing that was read before counts any more."""
+        self._forget_results()
+        try:
+            return await self.client.write(replace(asked, asker=self.asker))
+        finally:
+            self._forget_results()
+
+    def _forget_results(self) -> None:
         if self.cache is not None:
             self.cache.clear()
-        return await self.client.write(replace(asked, asker=self.asker))
 
     def forget(self, name: str) -> None:
-        """A request of a cell may have changed something there: what was read of it is asked anew."""
+        """A request may have changed something there: what was read of it is asked anew."""
         if self.answers is not None:
             self.answers.forget(name)
         if self.files.cache is not None:
@@ -247,12 +258,17 @@ class NotebookConnections:
 
     async def _key(self, asked: RunQuery) -> Hashable:
         """Another one for whatever could make the answer another."""
-        settings = await self._stamp(asked.connection)
+        settings = await self.stamp(asked.connection)
         limits = (asked.rows, asked.megabytes, asked.seconds, asked.form)
         return (asked.connection, settings, asked.statement.strip(), asked.parameters, limits)
 
-    async def _stamp(self, name: str) -> Hashable:
-        return await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, name)
+    async def stamp(self, name: str) -> Hashable:
+        """Another one whenever the connection leads elsewhere, masks more, or has another secret or file."""
+        stamp, is_known = await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, name)
+        if not is_known:
+            await self.client.settle_secret(name)
+            stamp, _ = await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, name)
+        return stamp
 
 
 def _read_granted(kept: Path) -> list[str]:
@@ -267,12 +283,13 @@ def _write_granted(kept: Path, names: list[str]) -> None:
     write_atomically(kept, json.dumps(names).encode())
 
 
-def _settings_stamp(home: Path, name: str) -> Hashable:
-    """Another one whenever the connection leads elsewhere, masks more, or has another secret or file. Blocking."""
+def _settings_stamp(home: Path, name: str) -> tuple[Hashable, bool]:
     connection = connections_at(home).get(name)
-    path = connection.options.get("path") if connection is not None else None
-    file = file_stamp(Path(path)) if path else None
-    return (repr(connection), secrets_stamp(home), file)
+    if connection is None:
+        return None, True
+    path = connection.options.get("path")
+    mark, is_known = secret_mark(home, connection)
+    return (repr(connection), mark, file_stamp(Path(path)) if path else None), is_known
 
 
 def file_words(asked: ListFiles | StatFile | ReadFile) -> str:

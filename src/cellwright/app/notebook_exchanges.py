@@ -44,7 +44,7 @@ from cellwright.sandbox.egress import (
 from cellwright.sandbox.egress.completed_requests import OWN_PORT
 from cellwright.sandbox.egress.destinations import Target
 from cellwright.sandbox.spec import Tier
-from cellwright.secrets import file_stamp, secrets_stamp
+from cellwright.secrets import file_stamp
 
 BY_BUCKET: Final = "by-bucket"
 """The access key that stands for whichever connection has the bucket; no connection can be called so."""
@@ -60,8 +60,7 @@ class _UsableConnections:
 
     all: tuple[DataConnection, ...] = ()
     named: object = ""
-    secrets: object = ""
-    """Each is another one whenever something was named, or a secret kept."""
+    """Another one whenever something was named."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,7 +141,7 @@ class NotebookExchanges:
 
     async def _open(self, connection: DataConnection, wanted: WantedExchange) -> ExchangeLine | KeptAnswer:
         self._check(connection.name, wanted)
-        listener = self._listener(connection, wanted)
+        listener = await self._listener(connection, wanted)
         if isinstance(listener, KeptAnswer):
             return listener
         asked = OpenExchange(connection=connection.name, asker=self.connections.asker)
@@ -153,16 +152,16 @@ class NotebookExchanges:
             listener=listener,
         )
 
-    def _listener(self, connection: DataConnection, wanted: WantedExchange) -> AnswerListener | KeptAnswer | None:
+    async def _listener(self, connection: DataConnection, wanted: WantedExchange) -> AnswerListener | KeptAnswer | None:
         """Who hears the answer; or the answer, where it is known."""
         if self.is_proof:
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             return AnswerDigest(partial(self._keep, connection.name, wanted, at))
         if wanted.method not in _READS:
             return _WriteListener(self.connections, connection.name)
-        answers = self.connections.answers
-        settings = (repr(connection), self._known.secrets)
-        return None if answers is None else answers.ask(connection.name, settings, wanted)
+        if (answers := self.connections.answers) is None:
+            return None
+        return answers.ask(connection.name, await self.connections.stamp(connection.name), wanted)
 
     def _check(self, name: str, wanted: WantedExchange) -> None:
         statement = f"{wanted.method} {wanted.path.partition('?')[0]}"
@@ -266,12 +265,11 @@ def object_variables(stores: Iterable[DataConnection]) -> dict[str, str]:
 
 
 def _read_usable(home: Path, project: Path, known: _UsableConnections) -> _UsableConnections:
-    named, secrets = file_stamp(home / "connections.toml"), secrets_stamp(home)
-    if named == known.named:
-        return replace(known, secrets=secrets)
+    if (named := file_stamp(home / "connections.toml")) == known.named:
+        return known
     found = connections_at(home).values()
     usable = tuple(each for each in found if each.kind in WEB_KINDS and each.may_be_used_in(project))
-    return _UsableConnections(all=usable, named=named, secrets=secrets)
+    return _UsableConnections(all=usable, named=named)
 
 
 def _leads_to(connection: DataConnection, target: Target) -> bool:

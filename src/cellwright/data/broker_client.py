@@ -36,6 +36,7 @@ from cellwright.data.messages import (
     RehearseWrite,
     RunQuery,
     SentStatement,
+    SettleSecret,
     StatFile,
     StopBroker,
     TriedConnection,
@@ -124,6 +125,10 @@ class BrokerClient:
     async def secrets_changed(self, name: str) -> None:
         """Let a running broker read this connection's secret anew; one that does not run will."""
         await self._ask(GiveSecrets(forget=(name,)), only_running=True)
+
+    async def settle_secret(self, name: str) -> None:
+        """Let the broker find this connection's secret: then `secret_mark` is that of the secret in use."""
+        await self._ask(SettleSecret(connection=name))
 
     async def stop(self) -> bool:
         """End it; whether one ran."""

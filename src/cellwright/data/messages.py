@@ -166,6 +166,14 @@ class GiveSecrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettleSecret:
+    """Find this connection's secret, so that the mark by which its answers are remembered is that of its secret."""
+
+    connection: str
+    kind: Literal["settle"] = "settle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopBroker:
     """End now; what runs is cancelled."""
 
@@ -184,6 +192,7 @@ BrokerRequest = (
     | ReadFile
     | ListStatements
     | GiveSecrets
+    | SettleSecret
     | StopBroker
 )
 _REQUEST: Final[TypeAdapter[BrokerRequest]] = TypeAdapter(Annotated[BrokerRequest, Discriminator("kind")])

@@ -1,7 +1,8 @@
 """Results kept while a notebook is open: a rerun, or a branch, of the same query sends nothing.
 
 Entries are sealed memory that others hold too, so keeping one costs a descriptor and no copy. What was asked under
-other settings, masks, parameters or limits is another query. Emptied by a write. Never used for a proof.
+other settings, masks, parameters, limits or another secret is another query. Emptied by a write; what was on its way
+then is not kept. Never used for a proof.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _MAX_BYTES: Final = 4 << 30
 class ResultCache:
     """The results of one open notebook."""
 
+    writes: int = 0
+    """How often it was emptied."""
     _entries: OrderedDict[Hashable, QueryResult] = field(default_factory=OrderedDict[Hashable, QueryResult])
 
     def find(self, key: Hashable) -> QueryResult | None:
@@ -30,11 +33,12 @@ class ResultCache:
         if found is None:
             return None
         self._entries.move_to_end(key)
-        return replace(found, descriptor=os.dup(found.descriptor))
+        # Not a copy of ours: those share where they were read to, and the next would be given what is left.
+        return replace(found, descriptor=os.open(f"/proc/self/fd/{found.descriptor}", os.O_RDONLY | os.O_CLOEXEC))
 
-    def keep(self, key: Hashable, result: QueryResult) -> None:
-        """Keep it; the caller's descriptor stays the caller's."""
-        if result.is_volatile or result.bytes > _MAX_BYTES // 4:
+    def keep(self, key: Hashable, result: QueryResult, writes: int) -> None:
+        """Keep it, unless it was asked for after fewer writes; the caller's descriptor stays the caller's."""
+        if writes != self.writes or result.is_volatile or result.bytes > _MAX_BYTES // 4:
             return
         self._drop(key)
         self._entries[key] = replace(result, descriptor=os.dup(result.descriptor))
@@ -43,6 +47,7 @@ class ResultCache:
 
     def clear(self) -> None:
         """Forget all."""
+        self.writes += 1
         for key in list(self._entries):
             self._drop(key)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
 import signal
 from dataclasses import replace
@@ -45,6 +47,17 @@ async def test_rows_come_as_arrow_in_sealed_memory_with_numbers_that_compute(cli
     assert isinstance(found, QueryResult)
     with pa.memory_map(f"/proc/self/fd/{found.descriptor}") as mapped:
         table = pa.ipc.open_file(mapped).read_all()
+    assert fcntl.fcntl(found.descriptor, fcntl.F_GET_SEALS) == (
+        fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    )
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.write(found.descriptor, b"x")
+    # Nor by who opens it anew, or maps it.
+    writable = os.open(f"/proc/self/fd/{found.descriptor}", os.O_RDWR)
+    for change in (lambda: os.write(writable, b"x"), lambda: os.ftruncate(writable, 0), lambda: mmap.mmap(writable, 0)):
+        with pytest.raises(PermissionError):
+            change()
+    os.close(writable)
     os.close(found.descriptor)
     assert [str(field.type) for field in table.schema] == ["string", "int64", "double", "double"]
     assert table.column("n").to_pylist() == [1000, 1000, 1000]

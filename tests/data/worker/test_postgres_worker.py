@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import zoneinfo
 from collections.abc import Generator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pytest
 from inline_snapshot import snapshot
@@ -103,6 +106,31 @@ def test_every_type_of_postgres_is_one_that_people_compute_with(shop: DrivenWork
             "o": 5,
         }
     )
+
+
+@pytest.mark.slow
+def test_texts_times_and_lists_are_used_in_polars_pandas_and_duckdb(shop: DrivenWorker) -> None:
+    found = shop.query(TYPES).table
+    assert found is not None
+    at = datetime(2026, 3, 1, hour=10, tzinfo=zoneinfo.ZoneInfo(key="UTC"))
+    one = UUID("7c9e6679-7425-40de-944b-e07fc1f90ae7")
+    polar = pl.DataFrame(found.select(["u", "j", "tz", "a", "ua"])).filter(pl.col("u") == str(one))
+    assert polar.select(
+        pl.col("j").str.json_path_match("$.a"),
+        pl.col("tz").dt.hour(),
+        pl.col("a").list.sum(),
+        pl.col("ua").list.first(),
+    ).rows() == [("1", 10, 3, str(one))]
+    [first, nothing] = found.to_pandas().itertuples()
+    assert (UUID(first.u), json.loads(first.j), first.tz, [*first.a], [*first.ua]) == (
+        one, {"a": 1}, at, [1, 2], [str(one)],
+    )  # fmt: skip
+    assert pd.isna([nothing.u, nothing.j, nothing.tz]).all()
+    assert nothing.a is None
+    select = (
+        "SELECT u::UUID, (j::JSON->>'a')::INT, epoch(tz)::BIGINT, list_sum(a), ua[1] FROM found WHERE u IS NOT NULL"
+    )
+    assert duckdb.execute(select).fetchall() == [(one, 1, int(at.timestamp()), 3, str(one))]
 
 
 def test_sums_and_averages_are_numbers_in_polars_pandas_and_duckdb(shop: DrivenWorker) -> None:

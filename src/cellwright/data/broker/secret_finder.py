@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cellwright.data.broker.worker_pool import Access
 from cellwright.data.connections import DataConnection
+from cellwright.data.told_secrets import ToldSecrets
 from cellwright.errors import UserError
 from cellwright.remedies import remedy
 from cellwright.secrets import ask_command, find_secret, secrets_stamp
@@ -17,22 +18,27 @@ class SecretFinder:
 
     def __init__(self, home: Path, handed_over: Mapping[str, str], environment: Mapping[str, str]) -> None:
         self._home = home
-        self._handed_over = dict(handed_over)
+        self._handed_over = dict[str, str]()
         self._environment = environment
         self._known = dict[str, str]()
         self._stamp: object = None
+        self._told = ToldSecrets(home)
+        self.take(handed_over)
 
     def take(self, secrets: Mapping[str, str]) -> None:
-        """Hold these, by connection; a writer's is under `NAME_writer`."""
+        """Hold these, by connection; a writer's is under `NAME_writer`. Blocking."""
         self._handed_over.update(secrets)
         self._known.clear()
+        for name, secret in secrets.items():
+            self._told.tell(name, secret)
 
     def forget(self, connections: Iterable[str]) -> None:
-        """Read these anew when they are needed; what was handed over is gone."""
-        for name in connections:
+        """Read these anew when they are needed; what was handed over is gone. Blocking."""
+        for name in (names := [*connections]):
             self._handed_over.pop(name, None)
             self._handed_over.pop(f"{name}_writer", None)
         self._known.clear()
+        self._told.forget(names)
 
     def find(self, connection: DataConnection, access: Access = "read") -> str:
         """The secret, empty if the connection has none. Raises `UserError`, `Unavailable`. Blocking."""
@@ -60,5 +66,7 @@ class SecretFinder:
                 hint=remedy("set_writer_secret", name=connection.name, writer=connection.writer),
             )
         # Some servers want none: then the server says so if it does.
-        self._known[kept_as] = found.value if found is not None else ""
-        return self._known[kept_as]
+        value = self._known[kept_as] = found.value if found is not None else ""
+        if not is_writer and (found is None or found.source == "command"):
+            self._told.tell(connection.name, value)
+        return value

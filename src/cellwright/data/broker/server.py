@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, assert_never
 
 import anyio
+import anyio.to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, UNIXSocketStream
 
 from cellwright.data import messages
@@ -19,6 +20,7 @@ from cellwright.data.broker.broker import Broker
 from cellwright.data.broker.secret_finder import SecretFinder
 from cellwright.data.broker.worker_process import close_descriptor
 from cellwright.data.catalogue import CATALOGUE_JSON
+from cellwright.data.connections import find_connection
 from cellwright.data.descriptor_frames import receive_frame, send_frame
 from cellwright.data.messages import BrokerRequest, failure_json
 from cellwright.errors import CellwrightError, Defect, UserError
@@ -167,11 +169,15 @@ class BrokerServer:
                 lines = [_plain("", line) for line in await broker.statements(request)]
                 return {"kind": "statements", "statements": lines}, -1
             case messages.GiveSecrets(secrets=secrets, forget=forget):
-                self.secrets.forget(forget)
-                self.secrets.take(secrets)
+                await anyio.to_thread.run_sync(self.secrets.forget, forget)
+                await anyio.to_thread.run_sync(self.secrets.take, secrets)
                 for name in (*secrets, *forget):
                     await broker.workers.forget(name)
                     await broker.web.forget(name)
+                return {"kind": "done"}, -1
+            case messages.SettleSecret(connection=name):
+                connection = await anyio.to_thread.run_sync(find_connection, broker.home, name)
+                await anyio.to_thread.run_sync(self.secrets.find, connection)
                 return {"kind": "done"}, -1
             case messages.StopBroker():
                 return {"kind": "done"}, -1
