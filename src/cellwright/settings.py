@@ -10,12 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from cellwright.background import current_person
 from cellwright.data.broker_process import BrokerLaunch
 from cellwright.errors import UserError
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.network import OWN_FILE, NetworkSettings, NetworkSources, command_settings, read_network_sources
+
+_WAY_VARIABLES: Final = frozenset(
+    {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +82,13 @@ class Settings:
     @property
     def program_environment(self) -> dict[str, str]:
         """The person's variables with the proxies and certificates in force, wherever those were set."""
-        names = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
-        others = {name: value for name, value in self.environment.items() if name.upper() not in names}
-        return others | {name: value for name, value in self.connection.settings if name in names}
+        others = {name: value for name, value in self.environment.items() if name.upper() not in _WAY_VARIABLES}
+        return others | self._way
+
+    @property
+    def _way(self) -> dict[str, str]:
+        """Proxies and certificates in force, without package indexes and their passwords."""
+        return {name: value for name, value in self.connection.settings if name in _WAY_VARIABLES}
 
     @property
     def uv_cache(self) -> Path:
@@ -102,8 +111,10 @@ class Settings:
         )
 
     def broker_launch(self) -> BrokerLaunch:
-        """How the data broker is started for this person, if none runs."""
-        return BrokerLaunch(home=self.ready_home(), environment=self.program_environment, cache=self.cache)
+        """How the data broker is started for this person, if none runs, and how it connects for what is asked."""
+        return BrokerLaunch(
+            home=self.ready_home(), environment=self.program_environment, cache=self.cache, network=self._way
+        )
 
     def ready_home(self) -> Path:
         """The state directory, made if need be, closed to everyone else."""

@@ -15,17 +15,10 @@ def test_every_promise_is_kept_by_tests_that_exist_and_every_test_file_keeps_one
 NEEDS_MORE = {
     "tests/models/test_many_streams.py": "two hundred streams at once",
     "tests/models/test_local_model.py": "a real small model in an environment of its own",
-    "tests/app/test_killed_workspace.py": "three processes one after the other, with a kernel each",
     "tests/runs/test_analyst_killed.py": "two whole runs for each kill",
     "tests/runs/test_report_analyst.py": "every chart in one real kernel",
     "tests/server/http/test_page_logic.py": "the page's own tools, from npm",
-    "tests/web/test_journeys.py": "a browser",
-    "tests/web/test_coming_back.py": "a browser",
     "tests/web/test_for_everybody.py": "a browser",
-    "tests/web/test_hostile_notebook.py": "a browser",
-    "tests/web/test_delivered_run.py": "a browser",
-    "tests/web/test_steering_the_run.py": "a browser",
-    "tests/web/test_settings_for_real.py": "a browser",
     "tests/web/test_large_notebook.py": "a browser",
 }
 """Files that alone keep a promise and run only in `make test-all`, with what they need. It may only get shorter."""

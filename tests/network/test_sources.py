@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.network import NetworkSources, command_settings, read_network_sources
+from cellwright.network import NetworkSettings, NetworkSources, command_settings, pip_variables, read_network_sources
 from cellwright.settings import Settings
 
 UV_TOML = """
@@ -142,3 +142,26 @@ def test_what_the_settings_say_reaches_every_program_of_ours_in_one_spelling(tmp
     environment = settings.program_environment
     assert (environment["HTTPS_PROXY"], environment["NO_PROXY"], environment["LANG"]) == ("http://p:1", "intra", "C")
     assert not {"https_proxy", "no_proxy"} & set(environment)
+
+
+def test_pip_is_told_the_same_in_its_own_words(tmp_path: Path) -> None:
+    authority = tmp_path / "corp.pem"
+    authority.touch()
+    asked = {
+        "UV_DEFAULT_INDEX": "corp=https://index.corp/simple",
+        "UV_INDEX": "https://a/simple more=https://b/simple",
+        "UV_FIND_LINKS": "/one,/two",
+        "SSL_CERT_FILE": str(authority),
+        "HTTPS_PROXY": "http://proxy:1",
+        "NO_PROXY": ".corp",
+    }
+    assert pip_variables(NetworkSettings.of(asked)) == {
+        "PIP_INDEX_URL": "https://index.corp/simple",
+        "PIP_EXTRA_INDEX_URL": "https://a/simple https://b/simple",
+        "PIP_FIND_LINKS": "/one /two",
+        "PIP_CERT": str(authority),
+        "https_proxy": "http://proxy:1",
+        "no_proxy": ".corp",
+        "PIP_PROXY": "",
+    }
+    assert pip_variables(NetworkSettings()) == {}

@@ -6,19 +6,21 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import psutil
 import pytest
 
 from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, LeftFiles, UnkeptChanges
-from cellwright.sandbox.host.keep_terms import KeepProgress, KeepTerms, keep_changes
+from cellwright.sandbox.host.keep_terms import KeepProgress, KeepTerms, keep_changes, progress_lines
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
 from cellwright.sandbox.spec import Limits
+from tests.leaping import leap
 from tests.sandbox.conftest import USERS, WEAK_USERS, CageStarterFor, User
 
 HOLDS_ON = """
@@ -112,6 +114,7 @@ def created(names: list[str]) -> list[FileChange]:
     return [FileChange(path=name, kind="created", bytes=3) for name in names]
 
 
+SECONDS_TO_THE_NEXT_LINE = 2.0
 MANY = [f"{number}.txt" for number in range(100)]
 
 
@@ -245,6 +248,89 @@ async def test_whoever_interrupts_it_before_it_has_begun_waits_for_nothing_and_n
     assert desk.said == ["Stopped: none of the 100 changed files was kept, and the project is as it was."]
     assert desk.is_as_it_was()
     assert psutil.Process().num_fds() == before
+
+
+class Onlooker:
+    """Somebody who waits before a screen: time leaps to the next line, which is what they see."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.seen: list[str] = []
+        self.has_heard = anyio.Event()
+
+    def hear(self, line: str) -> None:
+        self.said.append(line)
+        self.has_heard.set()
+
+    async def look(self) -> None:
+        self.has_heard = anyio.Event()
+        leap(SECONDS_TO_THE_NEXT_LINE)
+        with anyio.fail_after(120):
+            await self.has_heard.wait()
+        self.seen.append(self.said[-1])
+
+
+class Stepwise(ProjectWriter):
+    """Goes on with each step when somebody has looked."""
+
+    look: Callable[[], Awaitable[None]]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name == "step" and value != "copying":
+            anyio.from_thread.run(self.look)
+
+
+class Halfway(LeftFiles):
+    """Half way, somebody looks."""
+
+    def __init__(self, folder: Path, look: Callable[[], Awaitable[None]]) -> None:
+        super().__init__([os.open(folder, os.O_RDONLY)], is_in_memory=False)
+        self._look, self._opened = look, 0
+
+    def open(self, parents: Sequence[str], name: str) -> tuple[int, os.stat_result]:
+        self._opened += 1
+        if self._opened == len(MANY) // 2:
+            anyio.from_thread.run(self._look)
+        return super().open(parents, name)
+
+
+async def test_while_many_files_are_kept_every_step_is_told_and_nothing_while_a_person_types(
+    desk: Desk, tmp_path: Path
+) -> None:
+    onlooker = Onlooker()
+    left = Halfway(tmp_path / "left", onlooker.look)
+    writer = Stepwise(desk.project, left, since_ns=0)
+    writer.look = onlooker.look
+
+    async def ask(question: UnkeptChanges) -> bool:
+        before = list(onlooker.said)
+        for _ in range(10):
+            leap(SECONDS_TO_THE_NEXT_LINE)
+            await anyio.lowlevel.checkpoint()
+        assert onlooker.said == before
+        return question.files == len(MANY)
+
+    async with progress_lines(onlooker.hear) as progress:
+        await anyio.lowlevel.checkpoint()
+        await onlooker.look()
+        terms = KeepTerms(limits=Limits(kept_files=10), ask=ask)
+        report = await keep_changes(lambda: writer, created(MANY), terms, progress)
+    left.close()
+    assert onlooker.seen == [
+        "Looking for the files the notebook changed …",
+        "Keeping files: 49 of 100 copied …",
+        "Keeping files: all 100 copied, waiting for the disk …",
+        "Keeping files: putting 100 in their places …",
+    ]
+    assert sorted(report.kept) == sorted(MANY)
+
+
+async def test_what_takes_no_second_is_kept_without_a_word() -> None:
+    onlooker = Onlooker()
+    async with progress_lines(onlooker.hear):
+        await anyio.lowlevel.checkpoint()
+    assert onlooker.said == []
 
 
 async def test_a_project_that_is_gone_is_said_and_more_time_is_not_advised(desk: Desk) -> None:

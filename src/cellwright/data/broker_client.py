@@ -143,7 +143,7 @@ class BrokerClient:
         connection.setblocking(False)
         async with await UNIXSocketStream.from_socket(connection) as stream:
             try:
-                await send_frame(stream, broker_request_json(request))
+                await send_frame(stream, broker_request_json(request, self.launch.network))
                 reply, descriptor = await receive_frame(stream)
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 raise Unavailable("The data broker ended before it answered.", hint="Try again.") from None

@@ -37,6 +37,8 @@ class BrokerLaunch:
     """By connection, handed over at the start."""
     idle_seconds: float = 300
     """It ends after so long without a connection."""
+    network: Mapping[str, str] | None = field(default=None, repr=False)
+    """How it is to connect for what we ask, whoever started it; None: as it would by itself."""
     cache: Path | None = None
     """Where cages for files keep what they prepared; None: nowhere that lasts."""
     command: tuple[str, ...] = (sys.executable, "-I", "-m", "cellwright.server.data_broker")

@@ -6,6 +6,7 @@ Cells of a notebook say the same words (`query`, `schema`) to their host, which 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
@@ -197,6 +198,9 @@ BrokerRequest = (
 )
 _REQUEST: Final[TypeAdapter[BrokerRequest]] = TypeAdapter(Annotated[BrokerRequest, Discriminator("kind")])
 
+_NETWORK: Final = "network"
+_NETWORK_VARIABLES: Final = TypeAdapter(dict[str, str] | None)
+
 
 def read_broker_request(payload: bytes) -> BrokerRequest:
     """What a client asks. Raises `BadFrame`, which repeats nothing of it."""
@@ -206,9 +210,18 @@ def read_broker_request(payload: bytes) -> BrokerRequest:
         raise BadFrame(f"{type(error).__name__} in a request") from None
 
 
-def broker_request_json(request: BrokerRequest) -> dict[str, Any]:
-    """As plain JSON values."""
-    return _REQUEST.dump_python(request, mode="json")
+def broker_request_json(request: BrokerRequest, network: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """As plain JSON values; `network` goes beside it, and so is in nothing that records a request."""
+    plain: dict[str, Any] = _REQUEST.dump_python(request, mode="json")
+    return plain if network is None else plain | {_NETWORK: dict(network)}
+
+
+def read_request_network(plain: dict[str, Any]) -> dict[str, str] | None:
+    """Take out of a request how it is to be connected; None: it does not say. Raises `BadFrame`."""
+    try:
+        return _NETWORK_VARIABLES.validate_python(plain.pop(_NETWORK, None))
+    except ValidationError:
+        raise BadFrame("no settings of a network") from None
 
 
 # ── what is answered ──

@@ -14,6 +14,7 @@ import pytest
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.server.http.page_build import ready_page
+from hatch_build import npm_environment
 from tests.house.places import ROOT
 from tests.sampling import some
 
@@ -39,6 +40,15 @@ def static(tmp_path: Path) -> Path:
     (tmp_path / "checkout/web/package.json").write_text("{}")
     (tmp_path / "checkout/hatch_build.py").write_text(BUILDER)
     return web / "static"
+
+
+def test_its_builder_trusts_a_companys_authority_unless_node_was_told_of_another() -> None:
+    node, asked = Path("/node"), {"PATH": "/bin", "SSL_CERT_FILE": "/corp.pem"}
+    path = {"PATH": "/node/bin:/bin"}
+    assert npm_environment({"PATH": "/bin"}, node) == path
+    assert npm_environment(asked, node) == asked | path | {"NODE_EXTRA_CA_CERTS": "/corp.pem"}
+    told = asked | {"NODE_EXTRA_CA_CERTS": "/node.pem"}
+    assert npm_environment(told, node) == told | path
 
 
 async def test_it_is_built_once_however_many_ask_and_never_again(static: Path) -> None:

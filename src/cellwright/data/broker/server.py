@@ -17,6 +17,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, UNIXSocketS
 
 from cellwright.data import messages
 from cellwright.data.broker.broker import Broker
+from cellwright.data.broker.request_network import connecting_by
 from cellwright.data.broker.secret_finder import SecretFinder
 from cellwright.data.broker.worker_process import close_descriptor
 from cellwright.data.catalogue import CATALOGUE_JSON
@@ -93,6 +94,7 @@ class BrokerServer:
             await send_frame(stream, {"kind": "welcome", "version": messages.VERSION, "pid": os.getpid()})
             plain, descriptor = await receive_frame(stream, _MAX_REQUEST)
             close_descriptor(descriptor)
+            network = messages.read_request_network(plain)
             request = messages.read_broker_request(_json(plain))
         except BadFrame as problem:
             logger.warning("a client sent a malformed message: %s", problem)
@@ -101,7 +103,8 @@ class BrokerServer:
             )
             await send_frame(stream, failure_json(error))
             return
-        reply, descriptor = await self._while_connected(stream, request)
+        with connecting_by(network):
+            reply, descriptor = await self._while_connected(stream, request)
         try:
             await send_frame(stream, reply, descriptor)
         finally:

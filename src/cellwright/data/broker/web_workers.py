@@ -1,4 +1,4 @@
-"""Web workers by connection: one for each, and another whenever its settings or its secret changed.
+"""Web workers by connection and way to it: one for each, and another whenever its settings or its secret changed.
 
 Each exchange is recorded before anything of it is sent, and again when it is over, whoever ended it.
 """
@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.recording import uncut
+from cellwright.data.broker.request_network import request_network, worker_environment
 from cellwright.data.broker.web_worker_process import WebWorkerProcess, start_web_worker
 from cellwright.data.broker.worker_pool import Access, FindSecret, session_fingerprint
 from cellwright.data.broker.worker_process import WorkerFailed
@@ -27,12 +28,21 @@ from cellwright.data.connections import DataConnection
 from cellwright.data.messages import Asker
 from cellwright.errors import Unavailable
 from cellwright.idle import IdleTimer
+from cellwright.network import NetworkSettings
 
 _OPEN_SECONDS: Final = 30.0
 _TRY_SECONDS: Final = 60.0
 _AT_ONCE: Final = 256
 """Exchanges of one connection."""
 _OUTCOMES: Final = frozenset({"done", "refused", "failed", "cancelled", "unknown"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A connection as some commands reach it: runs with other proxies have other workers beside one another."""
+
+    connection: str
+    network: NetworkSettings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,12 +68,12 @@ class WebWorkers:
     find_secret: FindSecret
     environment: Mapping[str, str]
     network: Mapping[str, str]
-    """Settings in force: proxies and certificates."""
+    """Proxies and certificates for whoever does not say by which it is to be connected."""
     audit: StatementAudit
     idle: IdleTimer
     idle_seconds: float = 60.0
     """A worker that nobody has needed for so long is ended."""
-    _workers: dict[str, tuple[str, WebWorkerProcess]] = field(default_factory=dict[str, tuple[str, WebWorkerProcess]])
+    _workers: dict[_Way, tuple[str, WebWorkerProcess]] = field(default_factory=dict[_Way, tuple[str, WebWorkerProcess]])
     _starting: defaultdict[str, anyio.Lock] = field(default_factory=lambda: defaultdict[str, anyio.Lock](anyio.Lock))
     _exchanges: dict[int, _TrackedExchange] = field(default_factory=dict[int, _TrackedExchange])
     _numbers: count[int] = field(default_factory=count)
@@ -76,9 +86,9 @@ class WebWorkers:
             while True:
                 await anyio.sleep(self.idle_seconds / 4)
                 before = anyio.current_time() - self.idle_seconds
-                for name, (_, worker) in list(self._workers.items()):
+                for way, (_, worker) in list(self._workers.items()):
                     if not worker.open and worker.used_at < before:
-                        await self.forget(name)
+                        await self._retire(way)
 
     async def exchange(self, connection: DataConnection, asker: Asker) -> int:
         """A line on which one exchange is spoken; it is the caller's. Raises `WorkerFailed`, `Unavailable`."""
@@ -119,8 +129,12 @@ class WebWorkers:
         return " ".join(str(trial.reply.get("server", "")).split())[:200]
 
     async def forget(self, connection: str) -> None:
-        """Start another for whoever asks next; what is open comes to its end."""
-        _, worker = self._workers.pop(connection, ("", None))
+        """Start others for whoever asks next; what is open comes to its end."""
+        for way in [way for way in self._workers if way.connection == connection]:
+            await self._retire(way)
+
+    async def _retire(self, way: _Way) -> None:
+        _, worker = self._workers.pop(way, ("", None))
         if worker is not None:
             worker.is_lost = True
             if not worker.open:
@@ -128,43 +142,45 @@ class WebWorkers:
 
     async def close(self) -> None:
         """End all, and what they have."""
-        for name in list(self._workers):
-            _, worker = self._workers.pop(name)
+        for way in list(self._workers):
+            _, worker = self._workers.pop(way)
             await worker.end()
 
     # ── workers ──
 
     async def _worker(self, connection: DataConnection) -> WebWorkerProcess:
         secret = await anyio.to_thread.run_sync(self.find_secret, connection, "read")
-        key = session_fingerprint(connection, secret)
+        network = request_network(self.network)
+        key = session_fingerprint(connection, secret, network)
+        way = _Way(connection.name, NetworkSettings.of(network))
         async with self._starting[connection.name]:
-            known, worker = self._workers.get(connection.name, ("", None))
+            known, worker = self._workers.get(way, ("", None))
             if worker is not None and known == key and not worker.is_lost:
                 return worker
-            await self.forget(connection.name)
+            await self._retire(way)
             opening = {
                 "source": connection.kind,
                 "name": connection.name,
                 "options": dict(connection.options),
                 "secret": secret,
-                "network": dict(self.network),
+                "network": network,
                 "megabytes": connection.limits.megabytes,
                 "seconds": connection.limits.seconds,
             }
-            started = await start_web_worker(opening, self.environment, _OPEN_SECONDS)
-            self._workers[connection.name] = (key, started)
+            started = await start_web_worker(opening, worker_environment(self.environment, network), _OPEN_SECONDS)
+            self._workers[way] = (key, started)
             assert self._tasks is not None
-            self._tasks.start_soon(self._keep, connection.name, started)
+            self._tasks.start_soon(self._keep, way, started)
             return started
 
-    async def _keep(self, name: str, worker: WebWorkerProcess) -> None:
+    async def _keep(self, way: _Way, worker: WebWorkerProcess) -> None:
         """Hear it to its end, and record what it left."""
         try:
             await worker.hear(partial(self._heard, worker))
         finally:
             with anyio.CancelScope(shield=True):
-                if self._workers.get(name, ("", None))[1] is worker:
-                    del self._workers[name]
+                if self._workers.get(way, ("", None))[1] is worker:
+                    del self._workers[way]
                 await worker.end()
                 for number in list(worker.open):
                     await self._lost(worker, number)

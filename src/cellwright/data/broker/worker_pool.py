@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import anyio
 import anyio.to_thread
 
+from cellwright.data.broker.request_network import request_network, worker_environment
 from cellwright.data.broker.worker_process import WorkerProcess, start_worker
 from cellwright.data.connections import DataConnection
 from cellwright.data.source_kinds import FILE_KINDS
@@ -42,7 +43,7 @@ class WorkerPool:
     find_secret: FindSecret
     environment: Mapping[str, str]
     network: Mapping[str, str]
-    """Settings in force: proxies and certificates."""
+    """Proxies and certificates for whoever does not say by which it is to be connected."""
     _free: defaultdict[_SessionKey, list[WorkerProcess]] = field(
         default_factory=lambda: defaultdict[_SessionKey, list[WorkerProcess]](list)
     )
@@ -56,9 +57,10 @@ class WorkerPool:
         if connection.kind in FILE_KINDS:
             raise Unavailable("A file is read in a cage, not by a worker.")
         secret = await anyio.to_thread.run_sync(self.find_secret, connection, access)
-        key = _SessionKey(connection.name, access, session_fingerprint(connection, secret))
+        network = request_network(self.network)
+        key = _SessionKey(connection.name, access, session_fingerprint(connection, secret, network))
         async with self._slots[connection.name]:
-            worker = self._take(key) or await self._start(connection, access, secret)
+            worker = self._take(key) or await self._start(connection, access, secret, network)
             try:
                 yield worker
             finally:
@@ -91,7 +93,9 @@ class WorkerPool:
                 return worker
         return None
 
-    async def _start(self, connection: DataConnection, access: Access, secret: str) -> WorkerProcess:
+    async def _start(
+        self, connection: DataConnection, access: Access, secret: str, network: Mapping[str, str]
+    ) -> WorkerProcess:
         opening: dict[str, Any] = {
             "source": connection.kind,
             "options": dict(connection.options),
@@ -99,9 +103,9 @@ class WorkerPool:
             "secret": secret,
             "access": access,
             "seconds": connection.limits.seconds,
-            "network": dict(self.network),
+            "network": dict(network),
         }
-        return await start_worker(opening, self.environment, _OPEN_SECONDS)
+        return await start_worker(opening, worker_environment(self.environment, network), _OPEN_SECONDS)
 
     async def _end_free(self, before: float) -> None:
         for key, workers in list(self._free.items()):
@@ -113,8 +117,9 @@ class WorkerPool:
                 await worker.end()
 
 
-def session_fingerprint(connection: DataConnection, secret: str) -> str:
-    """Another one whenever a worker's session must be another; the secret cannot be told from it."""
+def session_fingerprint(connection: DataConnection, secret: str, network: Mapping[str, str]) -> str:
+    """Another one whenever a worker's session must be another; no secret or password can be told from it."""
     limits = (connection.limits.megabytes, connection.limits.seconds)
-    text = repr((connection.kind, sorted(connection.options.items()), connection.writer, limits, secret))
+    options, ways = sorted(connection.options.items()), sorted(network.items())
+    text = repr((connection.kind, options, connection.writer, limits, secret, ways))
     return hashlib.blake2b(text.encode(), key=_KEY).hexdigest()
