@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,9 @@ class ResearchAgents:
         finish = steps.plan_tool([card.id for card in cards], is_first=not tasks)
         notes = [Note(name="documents", text=sources_text(tuple(sources)) or "None; the web is searched.")]
         if tasks:
-            said = "\n".join(f"- {task.title} ({task.status}): {task.note}" for task in tasks)
+            # Without what readers say of them: in their words a document could reach whoever plans.
+            noted = Counter(card.task for card in cards)
+            said = "\n".join(f"- {task.title} ({task.status}): {noted[task.title]} cards" for task in tasks)
             notes.append(Note(name="sub-goals so far", text=said))
         return self._given(finish, steps.PLANNER, self.goal.words, (*notes, *_cards(cards), *_told(contradictions)))
 
