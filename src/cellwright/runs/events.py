@@ -183,7 +183,8 @@ class DocumentExtracted(RoomEvent):
         """In words."""
         rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}{f', {self.marked:,} marked' if self.marked else ''}"
         came = f"skipped, {self.skipped}" if self.skipped else rows
-        return f"document {self.number:,} of {self.of:,}, {self.document}: {came}"
+        cost = f", ${self.microdollars / 1e6:.4f}" if self.microdollars else ""
+        return f"document {self.number:,} of {self.of:,}, {self.document}: {came}{cost}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from cellwright.journal.names import stream_of
 from cellwright.models.client.gateway_client import Models
 from cellwright.runs.events import DocumentExtracted
 from cellwright.runs.goal.extraction_order import ExtractedField, ExtractionOrder
-from cellwright.testing import CallTool, SayJson
+from cellwright.testing import CallTool, SayJson, Tokens
 from tests.agents.forked import Forker
 from tests.models.testbed import ModelTestbed
 from tests.runs.extract.invoices import PARTIES, script_reader, speaks_of, write_invoices, write_unreadable
@@ -109,6 +109,30 @@ async def test_an_extraction_stops_at_its_cap_and_delivers_what_it_has(
     assert testbed.provider.requests == ()
 
 
+async def test_a_cap_that_is_reached_on_the_way_delivers_the_rows_there_are(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    invoices = write_invoices(project / "papers", 6)
+    for each in invoices:
+        # A quarter of a dollar: four of them are all there is.
+        tokens = Tokens(input_tokens=250_000, output_tokens=0)
+        testbed.provider.when(speaks_of(each.name), SayJson({"rows": [each.said()]}, tokens=tokens))
+    async with open_factory(testbed, project, kernels) as factory:
+        goal = factory.goal("Extract", extraction=an_order(project / "papers"), budget_usd=Decimal(1))
+        delivery = await factory.deliver(goal)
+        rows = table(factory, "rows")
+        told = [each.event async for each in factory.runs.records.log.read_all(stream_of("r"))]
+    assert delivery.status == "partial"
+    assert "The cap is reached" in delivery.why
+    assert delivery.why.endswith("2 documents are left.")
+    assert delivery.answer.startswith("4 rows from 4 documents: 12 of 12 values stand in their documents")
+    assert [row["amount"] for row in rows] == [each.truth["amount"] for each in invoices[:4]]
+    assert len(testbed.provider.charged) == 4
+    assert [row["cost_usd"] for row in rows] == [0.25] * 4
+    lines = [each.line() for each in told if isinstance(each, DocumentExtracted)]
+    assert lines[0] == f"document 1 of 6, {invoices[0].name}: 1 row, $0.2500"
+
+
 @pytest.fixture(scope="module")
 def killed(forker: Forker) -> Forker:
     return forker.of("tests.runs.killed_run")
@@ -166,7 +190,7 @@ async def test_three_hundred_documents_give_what_was_planted_and_the_unreadable_
         rows, evidence, skipped = (table(factory, name) for name in ("rows", "evidence", "skipped"))
     assert (delivery.why, delivery.status) == ("", "done")
     assert [row | {"date": str(row["date"])} for row in rows] == [
-        {"document": each.name, "row": 1, **each.truth, "marks": ""} for each in invoices
+        {"document": each.name, "row": 1, **each.truth, "marks": "", "cost_usd": 0.00002} for each in invoices
     ]
     assert len(evidence) == 3 * 280
     assert all(each["quote"] and each["page"] for each in evidence)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.runs.extract.outcomes import ExtractedDocument
+from cellwright.runs.extract.outcomes import ExtractedDocument, ExtractionCost
 from cellwright.runs.extract.prompt import answer_schema, parts_of, read_answer
 from cellwright.runs.extract.rows import SaidValue
 from cellwright.runs.extract.tables import csv_bytes, tables_of
@@ -91,6 +91,23 @@ def test_tables_have_a_line_of_evidence_for_each_value_and_the_skips() -> None:
     done = ExtractedDocument(name="a.pdf", sha256="0", rows=(row("Ada", "5"),))
     lost = ExtractedDocument(name="b.pdf", skipped="no-text", why="scanned")
     tables = tables_of([done, lost], EXPECTED[::2])
-    assert tables["rows"][1] == [{"document": "a.pdf", "row": 1, "party": "Ada", "amount": 5.0, "marks": ""}]
+    assert tables["rows"][1] == [
+        {"document": "a.pdf", "row": 1, "party": "Ada", "amount": 5.0, "marks": "", "cost_usd": 0.0}
+    ]
     assert [each["quote"] for each in tables["evidence"][1]] == ["Party: Ada", "Total 5 EUR"]
-    assert tables["skipped"][1] == [{"document": "b.pdf", "reason": "no-text", "why": "scanned"}]
+    assert tables["skipped"][1] == [{"document": "b.pdf", "reason": "no-text", "why": "scanned", "cost_usd": 0.0}]
+
+
+def test_what_a_document_cost_is_shared_among_its_rows_and_told_for_what_was_given_up() -> None:
+    def asked(microdollars: int, *, is_price_known: bool = True) -> ExtractionCost:
+        return ExtractionCost(
+            model="near:one", microdollars=microdollars, input_tokens=1, output_tokens=1, is_price_known=is_price_known
+        )
+
+    dear = ExtractedDocument(name="c.pdf", rows=(row("Bo", "5"),) * 2, costs=(asked(30), asked(10)))
+    unknown = ExtractedDocument(name="e.pdf", rows=(row("Cy", "5"),), costs=(asked(0, is_price_known=False),))
+    lost = ExtractedDocument(name="d.pdf", skipped="no-answer", why="twice", costs=(asked(70),))
+    tables = tables_of([dear, unknown, lost], EXPECTED[::2])
+    assert [each["cost_usd"] for each in tables["rows"][1]] == [0.00002, 0.00002, None]
+    assert [each["cost_usd"] for each in tables["skipped"][1]] == [0.00007]
+    assert csv_bytes(*tables["skipped"]) == b"document,reason,why,cost_usd\nd.pdf,no-answer,twice,7e-05\n"

@@ -7,13 +7,15 @@ import pytest
 from cellwright.runs.research.citations import (
     caveats_of,
     check_sentences,
+    check_title,
     complaint,
     judge_text,
     share_that_holds,
     to_judge,
     with_verdicts,
 )
-from cellwright.runs.research.steps import CitationVerdict
+from cellwright.runs.research.report import ResearchReport, check_report
+from cellwright.runs.research.steps import CitationVerdict, SectionText
 from cellwright.tools.evidence.card import EvidenceCard
 
 QUOTE = "Revenue of Norwell Mills in 2023 was 41.2 million euros."
@@ -69,3 +71,30 @@ def test_a_judge_sees_sentence_and_quotes_alone_and_its_no_is_a_caveat() -> None
         "A judge found its quotes not to show it (Nothing says that it grew): “In 2023 Norwell grew to 41.2 million.”",
     )
     assert share_that_holds(judged) == "Of 2 cited sentences 0 are a quote's own words, 1 were confirmed by a judge."
+
+
+def test_a_figure_that_an_editor_invents_in_a_title_is_told_and_is_no_source_for_sentences() -> None:
+    section = SectionText(title="2. Staff of 777", text="It employed 999 people [c1111111].", cards=("c1111111",))
+    report = ResearchReport(
+        question="How did the 41 mills do in 2022?",
+        title="Norwell Mills lost 999 million in 2022 and took in 41.2 million",
+        summary="Norwell lost 999 million [c1111111].",
+        sections=(section,),
+    )
+    found = [(each.section, each.standing, each.missing) for each in check_report(report, CARDS)]
+    assert found == [
+        ("title", "uncited figure", ("999",)),
+        ("summary", "uncited figure", ("999",)),
+        ("2. Staff of 777", "uncited figure", ("777",)),
+        ("2. Staff of 777", "uncited figure", ("999",)),
+    ]
+    told = caveats_of(check_report(report, CARDS))
+    assert "777 stands in no quote that is cited: “Staff of 777”" in told
+
+
+def test_a_title_has_figures_of_what_stands_under_it_alone_and_its_editor_is_told() -> None:
+    assert check_title("title", "41.2 million in 2023", QUOTE, CARDS) != ()
+    assert check_title("title", "41.2 million in 2023", f"{QUOTE[:-1]} [c1111111].", CARDS) == ()
+    assert check_title("title", "How the mills of 1999 did", "", CARDS, given="What of 1999?") == ()
+    titles = check_title("title", "A loss of 999 million", "", CARDS)
+    assert "999 stands in no quote that is cited: “A loss of 999 million”" in complaint(QUOTE, CARDS, QUOTE, titles)

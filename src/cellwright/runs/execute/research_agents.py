@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Task
 from cellwright.runs.research import steps
-from cellwright.runs.research.citations import CheckedSentence, complaint, judge_text
+from cellwright.runs.research.citations import CheckedSentence, check_title, complaint, judge_text
 from cellwright.runs.research.form import form_text
 from cellwright.runs.research.steps import Outline, OutlineSection, ReadingPlan, SectionText
 from cellwright.tools.evidence.card import EvidenceCard, cards_text
@@ -46,7 +47,9 @@ class ResearchAgents:
         finish = steps.plan_tool([card.id for card in cards], is_first=not tasks)
         notes = [Note(name="documents", text=sources_text(tuple(sources)) or "None; the web is searched.")]
         if tasks:
-            said = "\n".join(f"- {task.title} ({task.status}): {task.note}" for task in tasks)
+            # Without what readers say of them: in their words a document could reach whoever plans.
+            noted = Counter(card.task for card in cards)
+            said = "\n".join(f"- {task.title} ({task.status}): {noted[task.title]} cards" for task in tasks)
             notes.append(Note(name="sub-goals so far", text=said))
         return self._given(finish, steps.PLANNER, self.goal.words, (*notes, *_cards(cards), *_told(contradictions)))
 
@@ -90,7 +93,7 @@ class ResearchAgents:
         """Goes over all of it once."""
         text = "\n\n".join(f"Section {place}: {each.title}\n{each.text}" for place, each in enumerate(sections, 1))
         used = {id: card for id, card in cards.items() if any(id in each.cards for each in sections)} or cards
-        finish = steps.editor_tool(sections, used, self._check(used))
+        finish = steps.editor_tool(sections, used, self._check_edited(sections, used))
         notes = (self._form(), Note(name="the text", text=text), *_cards(list(used.values())), *_told(contradictions))
         return self._given(finish, steps.EDITOR, self.goal.words, notes)
 
@@ -103,6 +106,15 @@ class ResearchAgents:
 
     def _check(self, cards: Mapping[str, EvidenceCard]) -> steps.CheckText:
         return lambda text, _: complaint(text, cards, self.goal.words)
+
+    def _check_edited(self, sections: Sequence[SectionText], cards: Mapping[str, EvidenceCard]) -> steps.CheckEdited:
+        texts = "\n".join(each.text for each in sections)
+
+        def check(title: str, summary: str) -> str:
+            titles = check_title("title", title, f"{summary}\n{texts}", cards, self.goal.words)
+            return complaint(summary, cards, self.goal.words, titles)
+
+        return check
 
     def _form(self) -> Note:
         return Note(name="the form", text=form_text(self.goal.form, self.goal.template), is_data=False)

@@ -15,12 +15,11 @@ from cellwright.runs.execute.research_agents import Given, ResearchAgents
 from cellwright.runs.research.citations import (
     CheckedSentence,
     caveats_of,
-    check_sentences,
     share_that_holds,
     to_judge,
     with_verdicts,
 )
-from cellwright.runs.research.report import ResearchReport
+from cellwright.runs.research.report import ResearchReport, check_report
 from cellwright.runs.research.steps import (
     Outline,
     OutlineSection,
@@ -113,9 +112,7 @@ class ResearchWriter:
     ) -> ResearchReport:
         """With what its citations came to: by code, and by a judge where code cannot tell."""
         await self.tell("checking citations")
-        texts = [("summary", report.summary), *((each.title, each.text) for each in report.sections)]
-        given = f"{report.question} {report.title}"
-        sentences = [each for title, text in texts for each in check_sentences(title, text, cards, given)]
+        sentences = check_report(report, cards)
         if is_judged and (places := to_judge(sentences)):
             sentences = await self._judged(sentences, places, cards)
         caveats = (*caveats_of(sentences), *report.caveats)

@@ -42,6 +42,12 @@ class ExtractedDocument:
     end: str = ""
     """Why the whole extraction comes to its end here: no model answers, or it would cost more than it may."""
 
+    @property
+    def microdollars(self) -> int | None:
+        """What it cost; None: nobody knows the price of a model that was asked."""
+        is_known = all(each.is_price_known for each in self.costs)
+        return sum(each.microdollars for each in self.costs) if is_known else None
+
 
 def counted_words(documents: Sequence[ExtractedDocument], fields: int) -> str:
     """How it went, in a sentence or two."""

@@ -20,7 +20,7 @@ _EVIDENCE: Final[Columns] = {
     "document": "text", "row": "integer", "field": "text", "value": "text", "quote": "text", "page": "integer",
     "start": "integer", "end": "integer", "mark": "text", "said": "text", "other": "text", "sha256": "text",
 }  # fmt: skip
-_SKIPPED: Final[Columns] = {"document": "text", "reason": "text", "why": "text"}
+_SKIPPED: Final[Columns] = {"document": "text", "reason": "text", "why": "text", "cost_usd": "number"}
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -30,11 +30,15 @@ def tables_of(
     """The tables by name, each with its columns."""
     rows, evidence, skipped = list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
     for document in documents:
+        cost = None if document.microdollars is None else document.microdollars / 1e6
         if document.skipped is not None:
-            skipped.append({"document": document.name, "reason": document.skipped, "why": document.why})
+            told = {"document": document.name, "reason": document.skipped, "why": document.why}
+            skipped.append({**told, "cost_usd": cost})
+        # Of a document with several rows each has its share, so that the column adds up.
+        share = None if cost is None else cost / max(1, len(document.rows))
         for number, row in enumerate(document.rows, 1):
             values = {each.field: each.value for each in row.values}
-            rows.append({"document": document.name, "row": number, **values, "marks": row.marks})
+            rows.append({"document": document.name, "row": number, **values, "marks": row.marks, "cost_usd": share})
             for each in row.values:
                 evidence.append(
                     {
@@ -48,7 +52,7 @@ def tables_of(
     typed: dict[str, FieldType] = {"document": "text", "row": "integer"}
     typed |= {each.name: each.type for each in fields}
     return {
-        "rows": ({**typed, "marks": "text"}, rows),
+        "rows": ({**typed, "marks": "text", "cost_usd": "number"}, rows),
         "evidence": (_EVIDENCE, evidence),
         "skipped": (_SKIPPED, skipped),
     }

@@ -22,7 +22,7 @@ _ALIASES: Final[dict[str, FieldType]] = {
     "string": "text", "str": "text", "float": "number", "decimal": "number", "money": "number", "int": "integer",
     "bool": "boolean", "date-time": "date",
 }  # fmt: skip
-_TAKEN: Final = frozenset({"document", "row", "marks"})
+_TAKEN: Final = frozenset({"document", "row", "marks", "cost_usd"})
 """Columns every table of rows has."""
 _EXAMPLE: Final = 'For example "party, date:date, amount:number", or a .toml or .json file.'
 

@@ -60,6 +60,21 @@ def check_sentences(
     return [_checked(section, sentence, cards, given) for sentence in sentences_of(text)]
 
 
+def check_title(
+    section: str, title: str, text: str, cards: Mapping[str, EvidenceCard], given: str = ""
+) -> tuple[CheckedSentence, ...]:
+    """What of a title stands in no quote that the text under it cites; nothing where it has no such figure.
+
+    A title cites nothing itself, and that it names something is no claim: code looks at its figures alone.
+    """
+    quotes = [cards[each].quote for each in cited_in(text) if each in cards]
+    plain = " ".join(sentences_of(title.lstrip("# "))) or title
+    missing = missing_figures(plain, [*quotes, given])
+    if not missing:
+        return ()
+    return (CheckedSentence(section=section, text=plain, standing="uncited figure", missing=missing),)
+
+
 def _checked(section: str, sentence: str, cards: Mapping[str, EvidenceCard], given: str) -> CheckedSentence:
     cited, plain = cited_in(sentence), without_citations(sentence)
     if unknown := tuple(each for each in cited if each not in cards):
@@ -82,10 +97,11 @@ def _levelled(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def complaint(text: str, cards: Mapping[str, EvidenceCard], given: str) -> str:
-    """What its writer should mend, in words; empty: nothing that code can see."""
+def complaint(text: str, cards: Mapping[str, EvidenceCard], given: str, titles: Sequence[CheckedSentence] = ()) -> str:
+    """What its writer should mend, in words; empty: nothing that code can see. `titles`: what was found about those."""
     found = check_sentences("", text, cards, given)
-    lines = [each.says for each in found if each.standing in BAD]
+    lines = [each.says for each in titles]
+    lines += [each.says for each in found if each.standing in BAD]
     lines += [
         f"{', '.join(each.missing)} is in none of its quotes: “{each.text}”"
         for each in found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from cellwright.runs.research.citations import CheckedSentence
+from cellwright.runs.research.citations import CheckedSentence, check_sentences, check_title
 from cellwright.runs.research.steps import SectionText
 from cellwright.tools.evidence.card import CITATION, EvidenceCard, cited_in
 from cellwright.tools.evidence.contradictions import Contradiction
@@ -39,6 +39,17 @@ class ResearchReport:
     def cited(self) -> tuple[str, ...]:
         """The cards it cites, in their order."""
         return cited_in("\n".join([self.summary, *(each.text for each in self.sections)]))
+
+
+def check_report(report: ResearchReport, cards: Mapping[str, EvidenceCard]) -> list[CheckedSentence]:
+    """Every sentence of it, and the titles with figures nobody quoted; only the question's figures need no source."""
+    given, below = report.question, "\n".join([report.summary, *(each.text for each in report.sections)])
+    found = [*check_title("title", report.title, below, cards, given)]
+    found += check_sentences("summary", report.summary, cards, given)
+    for each in report.sections:
+        found += check_title(each.title, each.title, each.text, cards, given)
+        found += check_sentences(each.title, each.text, cards, given)
+    return found
 
 
 def numbered(report: ResearchReport, cards: Mapping[str, EvidenceCard]) -> dict[str, int]:

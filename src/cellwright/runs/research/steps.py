@@ -283,7 +283,11 @@ class _Edit(_Part):
     new: Annotated[str, Field(max_length=4_000)]
 
 
-def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: CheckText) -> Tool:
+CheckEdited = Callable[[str, str], str]
+"""The same of a title and a summary."""
+
+
+def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: CheckEdited) -> Tool:
     """The editor's finish: a title, the answer in short, and edits rather than everything once more."""
     told = set[str]()
 
@@ -314,7 +318,7 @@ def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: 
         ids = (id for each in contradictions for id in each.cards)
         if refused := _miscited(summary, cards) or _unknown(ids, cards):
             return refused
-        if (wrong := check(summary, cards)) and not told:
+        if (wrong := check(title, summary)) and not told:
             told.add(wrong)
             return ToolError(kind="bad-arguments", message=wrong, hint="Mend it, and finish again.")
         made = EditorReport(

@@ -1,6 +1,7 @@
 // What a run's stream adds up to as lines a person reads: what, when, who, which model, what it cost. Pure.
 import type { EventBodies, Recorded } from "../../api/types";
 import { type Fields, answerWords } from "../../parts/answer-words";
+import { dollars } from "../../parts/words";
 import { STAGES, capital, stepWords } from "./timeline-words";
 
 export type Family = "milestone" | "agent" | "cell" | "person" | "trouble" | "detail";
@@ -269,9 +270,10 @@ function roomLine(recorded: Recorded): Line | null {
       return line(recorded, "detail", "plain", "Evidence", { detail: `${card.says} (${card.name}, p. ${card.page})` });
     }
     case "document-extracted": {
-      const { document, number, of, rows, skipped } = recorded.event;
+      const { document, number, of, rows, skipped, microdollars } = recorded.event;
       const came = skipped === "" ? `${rows} rows` : `skipped, ${skipped}`;
-      return line(recorded, "detail", "plain", `Document ${number} of ${of}`, { detail: `${document}: ${came}` });
+      const spent = microdollars === 0 ? "" : `, ${dollars(microdollars)}`;
+      return line(recorded, "detail", "plain", `Document ${number} of ${of}`, { detail: `${document}: ${came}${spent}` });
     }
     case "research-read":
       return line(recorded, "detail", "plain", `Read ${recorded.event.contents.sources.length} documents`);
