@@ -111,16 +111,19 @@ async def test_what_nobody_allowed_of_a_server_is_in_no_request_to_a_model(
     testbed.provider.script(*told, use("echo", words="birds"), DONE)
     async with open_agents_at_work(testbed, where, path, pool=pool, servers=ODD) as driver:
         await driver.start(an_assignment("Ask the odd server."))
-        # The one tool that is as it was allowed is the only one that comes before a person.
-        assert "Call the tool echo of odd" in await driver.say_yes()
+        # A model knows the texts that were allowed; what stands behind them now is looked at before it is called.
+        for name in ("read", "environment", "echo"):
+            assert f"Call the tool {name} of odd" in await driver.say_yes()
         assert (await driver.report()).outcome == "finished"
         assert "odd__echo(" in driver.sent_text(1)
-        for name in ("odd__read", "odd__environment", "odd__plover"):
-            assert name not in driver.sent_text(1)
+        assert "plover" not in driver.sent_text(1)
+        assert "The tool 'read' of 'odd' was changed since, so it is not called." in driver.sent_text(2)
+        assert "The tool 'environment' of 'odd' was changed since, so it is not called." in driver.sent_text(3)
+        assert "No tool 'odd__plover'." in driver.sent_text(4)
+        assert "echo birds" in driver.sent_text(5)
         everything = json.dumps([request.body for request in driver.requests()], ensure_ascii=False)
         for hidden in ("heron", "bittern", "what the plover says", "\u200b", "\\u200b"):
             assert hidden not in everything
-        assert [each for each in await driver.judged() if each[0] == "call-tool"] == [("call-tool", "allow", "done")]
 
 
 @pytest.mark.slow
