@@ -114,7 +114,7 @@ async def test_unattended_nothing_is_executed_there_and_no_rule_allows_it(
     place = AttachedUse(url=stock.url, file="")
     async with open_agents_at_work(testbed, where, project("x = 1"), pool=pool, attached=place) as driver:
         assert (await driver.work(an_assignment(is_attended=False))).outcome == "finished"
-        assert ("change-attached", "deny", "refused") in await driver.judged() or "z = 1" not in str(
-            await driver.judged()
-        )
+        # What nobody there could allow is not offered, so there is nothing to judge.
+        assert "No tool 'apply_attached'" in driver.sent_text(2)
+        assert [line for line in await driver.judged() if line[0] == "change-attached"] == []
     assert await code_there(stock) == ["x = 1", "y = x + 1\ny"]

@@ -1,4 +1,4 @@
-"""What counts as the same in a converted notebook: pictures and markdown by what they hold; the rest is named."""
+"""What counts as the same in a converted notebook, and what differs: each kind of difference is seen and named."""
 
 from __future__ import annotations
 
@@ -39,3 +39,75 @@ def test_what_is_only_known_to_be_there_is_named() -> None:
     opaque, picture = ShownValue(kind="opaque", digest=""), ShownValue(kind="picture", digest="")
     assert proof_of(opaque, opaque, variables=(opaque,)).only_there == ("`x`", "what it shows")
     assert proof_of(picture, picture).only_there == ("its picture",)
+
+
+def verdict_on(
+    there: OriginalCell,
+    here: ConvertedOutcome,
+    *,
+    theirs: dict[str, ShownValue] | None = None,
+    mine: dict[str, ShownValue] | None = None,
+) -> tuple[str, tuple[str, ...]]:
+    """Of one cell that defines `x`, and leaves these variables in each kernel."""
+    conversion = NotebookConversion(cells=(ConvertedCell(code="x", probe="x", sources=(1,), defines=(("x", "x"),)),))
+    [proof] = compare(conversion, OriginalRun(cells=(there,), variables=theirs or {}), [here], mine or {})
+    return (proof.verdict, proof.reasons)
+
+
+ONE, TWO = ShownValue(kind="int", digest="1"), ShownValue(kind="int", digest="2")
+SAME_NUMBER = ShownValue(kind="float", digest="1")
+
+
+def ran(printed: str = "", *shown: ShownValue) -> OriginalCell:
+    return OriginalCell(number=1, status="ok", printed=printed, shown=shown)
+
+
+def ran_here(printed: str = "", *shown: ShownValue) -> ConvertedOutcome:
+    return ConvertedOutcome(status="ok", printed=printed, shown=shown)
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "said"),
+    [
+        (ran("total 41\n"), ran_here("total 42\n"), "it prints other text: 'total 41' there, 'total 42' here"),
+        (ran("one\ntwo\n"), ran_here("one\n"), "it prints other text: 2 lines there, 1 here"),
+        (ran("", ONE), ran_here("", TWO), "it shows another int"),
+        (ran("", ONE), ran_here("", SAME_NUMBER), "it shows a float in place of a int"),
+        (ran("", ONE, TWO), ran_here("", TWO), "the original shows 2 values here, this cell 1"),
+        (ran("", ONE), ran_here(), "the original shows 1 values here, this cell 0"),
+    ],
+)
+def test_other_printed_text_and_another_shown_value_differ_and_are_told(
+    there: OriginalCell, here: ConvertedOutcome, said: str
+) -> None:
+    assert verdict_on(there, here) == ("differs", (said,))
+
+
+@pytest.mark.parametrize(
+    ("mine", "said"),
+    [
+        ({"x": TWO}, "another value in the end: `x`"),
+        ({"x": SAME_NUMBER}, "another value in the end: `x`"),
+        ({}, "not there in the end: `x`"),
+    ],
+)
+def test_a_variable_with_another_value_or_gone_in_the_end_differs_and_is_named(
+    mine: dict[str, ShownValue], said: str
+) -> None:
+    assert verdict_on(ran(), ran_here(), theirs={"x": ONE}, mine={"x": ONE}) == ("proven", ())
+    assert verdict_on(ran(), ran_here(), theirs={"x": ONE}, mine=mine) == ("differs", (said,))
+
+
+def test_a_cell_that_fails_on_one_side_only_is_never_proven() -> None:
+    broken = OriginalCell(number=1, status="failed", error="NameError: name 'y' is not defined")
+    broken_here = ConvertedOutcome(status="failed", error="ValueError: no")
+    why = "the original fails from top to bottom"
+    assert verdict_on(broken, ran_here()) == (
+        "differs",
+        (f"{why}, this does not: NameError: name 'y' is not defined",),
+    )
+    assert verdict_on(ran(), broken_here) == ("failed", ("it fails here: ValueError: no",))
+    assert verdict_on(broken, broken_here) == (
+        "fails in both",
+        (f"{why}: NameError: name 'y' is not defined", "it fails here: ValueError: no"),
+    )

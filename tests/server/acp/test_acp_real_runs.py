@@ -11,7 +11,7 @@ import psutil
 import pytest
 from acp import schema
 
-from cellwright.testing import CallTool
+from cellwright.testing import CallTool, Fault
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.acp.an_editor import an_editor
 from tests.web.a_control_room import SECONDS, ControlRoom, open_control_room
@@ -21,6 +21,7 @@ GOAL = "which month has the highest revenue?"
 
 
 _BUSY_SECONDS = 0.1
+_CANCELLED_SECONDS = 1.0
 
 
 def in_cages(room: ControlRoom) -> dict[int, float]:
@@ -78,6 +79,72 @@ async def test_after_a_no_in_the_editor_the_run_goes_another_way(room: ControlRo
     assert (await room.get(f"runs/{session}"))["status"] == "done"
 
 
+async def test_a_run_killed_with_its_editor_while_the_model_thinks_is_told_once_and_ends(room: ControlRoom) -> None:
+    room.provider.script(
+        plan(task()), apply(create("total = 40 + 2\ntotal", "total")), Fault("slow-first-byte"), finish("It is 42.")
+    )
+    async with (
+        an_editor(room.home, room.folder, "--model", "near:one") as editor,
+        anyio.create_task_group() as tasks,
+    ):
+        session = await editor.new(room.folder)
+
+        async def say() -> None:
+            with pytest.raises(ConnectionError):
+                await editor.say(session, "Sum the numbers.")
+
+        tasks.start_soon(say)
+        await room.until_silent()
+        editor.process.kill()
+        await anyio.to_thread.run_sync(room.kill)
+    room.provider.release()
+    await anyio.to_thread.run_sync(room.serve_again)
+    async with an_editor(room.home, room.folder, "--model", "near:one") as editor:
+        await editor.connection.load_session(cwd=str(room.folder), session_id=session, mcp_servers=[])
+        assert (await room.until_delivered(session))["status"] == "done"
+        with anyio.fail_after(SECONDS):
+            while "It is 42." not in editor.texts("agent_message_chunk"):
+                await anyio.sleep(0.01)
+        told = [each.model_dump() for each in editor.told]
+    calls = [each["tool_call_id"] for each in told if each["session_update"] == "tool_call"]
+    assert sorted(calls) == sorted(set(calls))
+    assert "total = 40 + 2" in str(told)
+    assert editor.texts("agent_message_chunk").count("It is 42.") == 1
+    async with an_editor(room.home, room.folder) as later:
+        await later.connection.load_session(cwd=str(room.folder), session_id=session, mcp_servers=[])
+        assert [each.model_dump() for each in later.told] == told
+
+
+async def test_what_is_answered_in_the_control_room_while_the_editor_shows_it_lets_its_prompt_go_on(
+    room: ControlRoom,
+) -> None:
+    room.provider.script(
+        plan(task()),
+        CallTool("read_web_page", {"url": "http://data.example.org/"}),
+        apply(create("total = 40 + 2\ntotal", "total")),
+        finish("It is 42."),
+    )
+    async with (
+        an_editor(room.home, room.folder, "--model", "near:one", chooses="wait") as editor,
+        anyio.create_task_group() as tasks,
+    ):
+        session, reasons = await editor.new(room.folder), list[str]()
+
+        async def say() -> None:
+            reasons.append((await editor.say(session, "Sum the numbers.")).stop_reason)
+
+        tasks.start_soon(say)
+        await editor.is_asked.wait()
+        [question] = (await room.get(f"runs/{session}/questions"))["questions"]
+        assert "data.example.org" in question["what"]
+        given = {"answer": "no", "fingerprint": question["fingerprint"]}
+        await room.post(f"questions/{question['id']}/answer", given)
+    # The card was never answered in the editor.
+    assert reasons == ["end_turn"]
+    assert "It is 42." in editor.texts("agent_message_chunk")
+    assert (await room.get(f"runs/{session}"))["status"] == "done"
+
+
 async def test_cancelling_in_the_editor_ends_the_cells_that_run(room: ControlRoom) -> None:
     room.provider.script(apply(create("while True:\n    pass", "endless")))
     async with (
@@ -97,9 +164,16 @@ async def test_cancelling_in_the_editor_ends_the_cells_that_run(room: ControlRoo
                 now = in_cages(room)
                 busy = {pid for pid, used in now.items() if used - before.get(pid, used) > _BUSY_SECONDS}
                 before = now
+            at_cancel = {pid: used for pid, used in in_cages(room).items() if pid in busy}
+            last = at_cancel
             await editor.connection.cancel(session_id=session)
             # Other processes end: there is no event to wait for.
-            while busy & in_cages(room).keys():  # noqa: ASYNC110
+            while still := {pid: used for pid, used in in_cages(room).items() if pid in busy}:
+                last = last | still
                 await anyio.sleep(0.01)
     assert reasons == ["cancelled"]
+    # Its own seconds of processor, and none of a busy machine's: a loop that goes on for a second uses one.
+    went_on = {pid: used - at_cancel[pid] for pid, used in last.items() if pid in at_cancel}
+    assert went_on
+    assert max(went_on.values()) < _CANCELLED_SECONDS
     assert (await room.get(f"runs/{session}"))["standing"] == "cancelled"
