@@ -21,7 +21,7 @@ CARDS = {
     "c1111111": EvidenceCard(
         id="c1111111",
         source="s",
-        name="annual.md",
+        name="annual.1.2.md",
         page=3,
         start=0,
         end=9,
@@ -41,6 +41,10 @@ CARDS = {
         ("In 2023 Norwell took in 41.2 million [c1111111].", "unjudged", ()),
         ("In 2023 Acme of Norwell took in 41.2 million [c1111111].", "unjudged", ("Acme",)),
         ("It went well.", "uncited", ()),
+        ("As annual.1.2 has it, Norwell took in 41.2 million [c1111111].", "unjudged", ()),
+        ("By version 1.2 Norwell took in 41.2 million [c1111111].", "unjudged", ()),
+        ("By version 1.0 Norwell took in 41.2 million [c1111111].", "unjudged", ("1.0",)),
+        ("What changed between 1.0 and 1.2 is not shown.", "uncited figure", ("1.0",)),
     ],
 )
 def test_each_sentence_stands_as_its_quotes_have_it(text: str, standing: str, missing: tuple[str, ...]) -> None:

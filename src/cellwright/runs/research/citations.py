@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from cellwright.runs.research.steps import CitationVerdict
 from cellwright.tools.evidence.card import EvidenceCard, cited_in, without_citations
-from cellwright.tools.evidence.figures import missing_figures, missing_names, sentences_of
+from cellwright.tools.evidence.figures import missing_figures, missing_labels, missing_names, sentences_of
 
 SentenceStanding = Literal["holds", "judged", "unjudged", "uncited figure", "unknown card", "unsupported", "uncited"]
 """holds: code found it. judged: a judge did. unjudged: cited, and nobody judged it. uncited: no card, and no figure."""
@@ -66,16 +66,18 @@ def _checked(section: str, sentence: str, cards: Mapping[str, EvidenceCard], giv
         return CheckedSentence(section=section, text=plain, cards=cited, standing="unknown card", missing=unknown)
     own = [cards[each] for each in cited]
     quotes = [card.quote for card in own]
-    if missing := missing_figures(plain, [*quotes, given]):
+    names = [card.names for card in own or cards.values()]
+    if missing := missing_figures(plain, [*quotes, given, *(card.title for card in own)], names):
         return CheckedSentence(section=section, text=plain, cards=cited, standing="uncited figure", missing=missing)
     if not cited:
         return CheckedSentence(section=section, text=plain)
-    known = [*quotes, given, *(f"{card.name} {card.about}" for card in own)]
-    names = missing_names(plain, known)
+    known = [*quotes, given, *(f"{card.names} {card.about}" for card in own)]
+    # A reader says which section it is; nothing is measured by that.
+    missing = (*missing_names(plain, known), *missing_labels(plain, [*known, *(card.says for card in own)]))
     # A figure that is there is no proof of what is said about it: only short sentences made of a quote's words are.
     is_verbatim = any(_levelled(plain).rstrip(".") in _levelled(quote) for quote in quotes)
     standing: SentenceStanding = "holds" if is_verbatim else "unjudged"
-    return CheckedSentence(section=section, text=plain, cards=cited, standing=standing, missing=names)
+    return CheckedSentence(section=section, text=plain, cards=cited, standing=standing, missing=missing)
 
 
 def _levelled(text: str) -> str:
