@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cellwright.runs.research.citations import (
@@ -73,3 +75,13 @@ def test_a_judge_sees_sentence_and_quotes_alone_and_its_no_is_a_caveat() -> None
         "A judge found its quotes not to show it (Nothing says that it grew): “In 2023 Norwell grew to 41.2 million.”",
     )
     assert share_that_holds(judged) == "Of 2 cited sentences 0 are a quote's own words, 1 were confirmed by a judge."
+
+
+def test_a_writer_is_not_told_of_names_that_titles_or_other_cards_have() -> None:
+    other = replace(CARDS["c1111111"], id="c3333333", quote="The Board agreed.", title="Acme Manual")
+    cards = {**CARDS, other.id: other}
+    assert complaint("In 2023 the Board took in 41.2 million, says the Manual [c1111111].", cards, "") == ""
+    [found] = check_sentences("", "In 2023 the Board took in 41.2 million [c1111111].", cards)
+    assert found.missing == ("Board",)
+    many = "".join(f"They sold {number} of them [c1111111].\n" for number in range(50, 70))
+    assert complaint(many, cards, "").endswith("… and 8 more.")

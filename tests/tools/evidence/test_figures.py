@@ -86,3 +86,20 @@ def test_a_measure_is_no_label(sentence: str, quote: str, name: str, missing: tu
 def test_a_label_is_what_is_written_and_not_its_value() -> None:
     assert missing_labels("Version 1.0 says so.", ["1 week", "v1.1"]) == ("1.0",)
     assert missing_labels("Version 1.0 says so.", ["Constitution (v1.0)"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "known"),
+    [
+        ("It has Foundation Documents.", "a Foundation Document"),
+        ("In the Leader's election it is so.", "the project leader"),
+        ("By the Developers' will, Policies change.", "a developer and a policy"),
+    ],
+)
+def test_a_name_is_known_in_another_number_or_case(sentence: str, known: str) -> None:
+    assert missing_names(sentence, [known]) == ()
+
+
+def test_who_counts_what_is_told_measures_nothing() -> None:
+    assert missing_figures("Two terms and three important changes stayed.", ["They stayed."]) == ()
+    assert missing_figures("Two plants stayed.", ["They stayed."]) == ("Two",)

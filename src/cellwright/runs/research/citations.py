@@ -21,7 +21,7 @@ _STANDINGS: Final[dict[str, SentenceStanding]] = {
     "unclear": "unjudged",
 }
 BAD: Final[frozenset[SentenceStanding]] = frozenset({"uncited figure", "unknown card", "unsupported"})
-_SHOWN: Final = 6
+_SHOWN: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +88,12 @@ def complaint(text: str, cards: Mapping[str, EvidenceCard], given: str) -> str:
     """What its writer should mend, in words; empty: nothing that code can see."""
     found = check_sentences("", text, cards, given)
     lines = [each.says for each in found if each.standing in BAD]
-    lines += [
-        f"{', '.join(each.missing)} is in none of its quotes: “{each.text}”"
-        for each in found
-        if each.standing == "unjudged" and each.missing
-    ]
+    # What other quotes name was not made up: whether it is said of the right thing is a judge's to say.
+    known = [given, *(f"{card.quote} {card.names}" for card in cards.values())]
+    for each in found:
+        missing = [name for name in each.missing if name[:1].isdigit() or missing_names(f"A {name}", known)]
+        if each.standing == "unjudged" and missing:
+            lines.append(f"{', '.join(missing)} is in none of its quotes: “{each.text}”")
     bare = [each.text for each in found if each.standing == "uncited"]
     if bare and len(bare) == len(found):
         lines.append("Nothing is cited: every claim needs the card it rests on.")

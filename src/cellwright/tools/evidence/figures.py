@@ -39,6 +39,14 @@ _LABELLED: Final = re.compile(
 """What stands behind such a word names a thing and measures none."""
 _DOTTED: Final = re.compile(r"(?<![\w.,])\d{1,2}(?:\.\d{1,2}){2,}(?!\.?\d)")
 _MEASURED: Final = re.compile(r"\s*(?:%|percent|per cent|euros?\b|dollars?\b|€|\$)", re.IGNORECASE)
+_COUNTED: Final = (
+    "terms? things? points? changes? differences? sources? documents? versions? cards? reasons? kinds? ways? aspects? "
+    "statements? answers? findings? examples? exceptions? questions? passages? quotes? topics? matters? respects?"
+)
+_OWN_COUNT: Final = re.compile(
+    rf"\b(?:{'|'.join(list(_WORDS)[1:13])})\s+(?:[^\W\d_]+\s+)?(?:{'|'.join(re.split(' ', _COUNTED))})\b", re.IGNORECASE
+)
+"""Who writes `two terms stayed` counts what follows, and measures nothing."""
 _IN_NAME: Final = re.compile(rf"(?<!\d)(?<!\d\.){_PART}")
 _HEDGED: Final = re.compile(r"\b(about|around|roughly|nearly|almost|approximately|some|circa|ca\.?)\s*$|[~≈]\s*$", re.I)
 _LIST_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -52,6 +60,7 @@ _LATE: Final = re.compile(rf"([.!?])(\s*(?:{CITATION.pattern}\s*)+)")
 _NAME: Final = re.compile(r"\b[^\W\d_][\w’'&.-]*\b")
 _YEARS: Final = range(1500, 2200)
 _MOST_LETTERS: Final = 200_000
+_SHORTEST_PLURAL: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +73,8 @@ class Figure:
     is_scaled: bool = False
     is_label: bool = False
     """It names a version, section, step: `1.0` is not 1 there, and there is nothing to measure."""
+    is_own_count: bool = False
+    """It may count what the text itself tells: `two changes`."""
 
     @property
     def year(self) -> int | None:
@@ -112,7 +123,11 @@ def figures_in(text: str) -> tuple[Figure, ...]:
         found.append(
             Figure(text=written.strip(), values=frozenset(values), is_hedged=hedged, is_scaled=scale is not None)
         )
-    found += [Figure(text=word[0], values=frozenset({_WORDS[word[0].lower()]})) for word in _WORD.finditer(text)]
+    own = {match.start() for match in _OWN_COUNT.finditer(text)}
+    found += [
+        Figure(text=word[0], values=frozenset({_WORDS[word[0].lower()]}), is_own_count=word.start() in own)
+        for word in _WORD.finditer(text)
+    ]
     return tuple(found)
 
 
@@ -167,7 +182,11 @@ def missing_figures(sentence: str, quotes: Iterable[str], names: Iterable[str] =
     known = {value for figure in said for value in figure.values}
     written = {figure.text for figure in said if figure.is_label} | _versions(names)
     # `one of them` is no figure; a numeral in words counts where it may be one.
-    wanted = [figure for figure in figures_in(sentence) if figure.text.lower() != "one" and not figure.is_label]
+    wanted = [
+        figure
+        for figure in figures_in(sentence)
+        if figure.text.lower() != "one" and not figure.is_label and not figure.is_own_count
+    ]
     missing = [
         figure.text
         for figure in wanted
@@ -204,12 +223,15 @@ def missing_names(sentence: str, known: Iterable[str]) -> tuple[str, ...]:
     words = _NAME.findall(without_citations(sentence))
     named = [word for word in words[1:] if word[:1].isupper() and len(word) > 1]
     named += [word for word in words[:1] if len(word) > 1 and (word.isupper() or any(c.isupper() for c in word[1:]))]
-    return tuple(dict.fromkeys(word for word in named if _stem(word) not in text))
+    return tuple(dict.fromkeys(word for word in named if not any(stem in text for stem in _stems(word))))
 
 
-def _stem(word: str) -> str:
-    folded = _fold(word).rstrip(".-&")
-    return re.sub(r"['’]s?$", "", folded)
+def _stems(word: str) -> tuple[str, ...]:
+    """What a text has of a name in another number or case: `Policies` is said of a policy."""
+    bare = re.sub(r"['’]s?$", "", _fold(word).rstrip(".-&"))
+    if len(bare) <= _SHORTEST_PLURAL or not bare.endswith("s") or bare.endswith("ss"):
+        return (bare,)
+    return (bare, f"{bare[:-3]}y") if bare.endswith("ies") else (bare[:-1],)
 
 
 def _fold(text: str) -> str:

@@ -171,7 +171,7 @@ def _card(library: Library, source: EvidenceSource, quote: str, says: str) -> Ev
     words = page.text[place.start : place.end]
     title = _title(source, document, page.text[: place.start])
     if missing := missing_figures(says, [words, source.name, title], [source.name, title]):
-        told = ", ".join(missing[:5])
+        told = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         return ToolError(
             kind="bad-arguments",
             message=f"`says` has {told}, which the quote does not have.",
