@@ -2324,6 +2324,11 @@ export interface components {
              * @default
              */
             task: string;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
         };
         /**
          * EvidenceSource

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cellwright.runs.research.citations import (
@@ -23,7 +25,7 @@ CARDS = {
     "c1111111": EvidenceCard(
         id="c1111111",
         source="s",
-        name="annual.md",
+        name="annual.1.2.md",
         page=3,
         start=0,
         end=9,
@@ -43,6 +45,10 @@ CARDS = {
         ("In 2023 Norwell took in 41.2 million [c1111111].", "unjudged", ()),
         ("In 2023 Acme of Norwell took in 41.2 million [c1111111].", "unjudged", ("Acme",)),
         ("It went well.", "uncited", ()),
+        ("As annual.1.2 has it, Norwell took in 41.2 million [c1111111].", "unjudged", ()),
+        ("By version 1.2 Norwell took in 41.2 million [c1111111].", "unjudged", ()),
+        ("By version 1.0 Norwell took in 41.2 million [c1111111].", "unjudged", ("1.0",)),
+        ("What changed between 1.0 and 1.2 is not shown.", "uncited figure", ("1.0",)),
     ],
 )
 def test_each_sentence_stands_as_its_quotes_have_it(text: str, standing: str, missing: tuple[str, ...]) -> None:
@@ -98,3 +104,13 @@ def test_a_title_has_figures_of_what_stands_under_it_alone_and_its_editor_is_tol
     assert check_title("title", "How the mills of 1999 did", "", CARDS, given="What of 1999?") == ()
     titles = check_title("title", "A loss of 999 million", "", CARDS)
     assert "999 stands in no quote that is cited: “A loss of 999 million”" in complaint(QUOTE, CARDS, QUOTE, titles)
+
+
+def test_a_writer_is_not_told_of_names_that_titles_or_other_cards_have() -> None:
+    other = replace(CARDS["c1111111"], id="c3333333", quote="The Board agreed.", title="Acme Manual")
+    cards = {**CARDS, other.id: other}
+    assert complaint("In 2023 the Board took in 41.2 million, says the Manual [c1111111].", cards, "") == ""
+    [found] = check_sentences("", "In 2023 the Board took in 41.2 million [c1111111].", cards)
+    assert found.missing == ("Board",)
+    many = "".join(f"They sold {number} of them [c1111111].\n" for number in range(50, 70))
+    assert complaint(many, cards, "").endswith("… and 8 more.")

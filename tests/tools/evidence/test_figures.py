@@ -2,7 +2,7 @@
 
 import pytest
 
-from cellwright.tools.evidence.figures import figures_in, missing_figures, missing_names, sentences_of
+from cellwright.tools.evidence.figures import figures_in, missing_figures, missing_labels, missing_names, sentences_of
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,55 @@ def test_sentences_keep_their_citations_and_headings_are_none() -> None:
 
 def test_ids_of_cards_hold_no_figures() -> None:
     assert figures_in("It fell [c1234567].") == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote", "name"),
+    [
+        ("In version 1.4 a majority of 3:1 is needed.", "a 3:1 majority", ""),
+        ("In 1.4 it was so.", "It was so.", "constitution.1.4.txt"),
+        ("Versions 1.0, 1.7 and 1.8 need 3 weeks.", "3 weeks", ""),
+        ("§ 6.2 and steps 3–5 of A.6.1.2 say so.", "They say so.", ""),
+        ("Section 1.4.2 says 5.", "5", ""),
+        ("In 2023 it fell.", "It fell.", "annual-2023.pdf"),
+    ],
+)
+def test_a_number_that_names_a_version_or_a_section_is_no_measure(sentence: str, quote: str, name: str) -> None:
+    assert missing_figures(sentence, [quote], [name]) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote", "name", "missing"),
+    [
+        ("It rose by 1.4.", "It rose.", "", ("1.4",)),
+        ("Part 2 million was lost.", "It was lost.", "", ("2",)),
+        ("In section 3, 41 plants closed.", "Plants closed.", "", ("41",)),
+        ("3 plants remain.", "Plants remain.", "report-3.pdf", ("3",)),
+        ("1 week.", "As of version 1.0.", "", ("1",)),
+        ("1.234.567 were sold.", "They were sold.", "", ("1.234.567",)),
+    ],
+)
+def test_a_measure_is_no_label(sentence: str, quote: str, name: str, missing: tuple[str, ...]) -> None:
+    assert missing_figures(sentence, [quote], [name]) == missing
+
+
+def test_a_label_is_what_is_written_and_not_its_value() -> None:
+    assert missing_labels("Version 1.0 says so.", ["1 week", "v1.1"]) == ("1.0",)
+    assert missing_labels("Version 1.0 says so.", ["Constitution (v1.0)"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "known"),
+    [
+        ("It has Foundation Documents.", "a Foundation Document"),
+        ("In the Leader's election it is so.", "the project leader"),
+        ("By the Developers' will, Policies change.", "a developer and a policy"),
+    ],
+)
+def test_a_name_is_known_in_another_number_or_case(sentence: str, known: str) -> None:
+    assert missing_names(sentence, [known]) == ()
+
+
+def test_who_counts_what_is_told_measures_nothing() -> None:
+    assert missing_figures("Two terms and three important changes stayed.", ["They stayed."]) == ()
+    assert missing_figures("Two plants stayed.", ["They stayed."]) == ("Two",)

@@ -69,6 +69,15 @@ async def test_what_is_said_has_no_figure_that_the_quote_has_not(library: Librar
     assert refused.message == "`says` has 42, which the quote does not have."
 
 
+async def test_a_card_may_say_which_version_and_section_its_quote_is_of(library: Library) -> None:
+    said = "Version 1.4 says in § 6.2 that it was 41.2 million."
+    done = await call(library, "note_evidence", document="d1", quote="Revenue was 41.2 million euros.", says=said)
+    assert isinstance(done, Done)
+    assert isinstance(done.value, dict)
+    card: Any = done.value["card"]
+    assert card["title"] == "Revenue was 41.2 million euros."
+
+
 async def test_a_long_document_is_read_in_pieces_and_as_data(library: Library) -> None:
     first = await call(library, "read_document", document="d1")
     assert isinstance(first, Done)

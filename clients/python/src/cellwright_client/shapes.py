@@ -512,6 +512,7 @@ class EvidenceCard(Shape):
     source: str
     start: int
     task: str
+    title: str
 
 
 class EvidenceSource(Shape):

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from cellwright.runs.research.steps import CitationVerdict
 from cellwright.tools.evidence.card import EvidenceCard, cited_in, without_citations
-from cellwright.tools.evidence.figures import missing_figures, missing_names, sentences_of
+from cellwright.tools.evidence.figures import missing_figures, missing_labels, missing_names, sentences_of
 
 SentenceStanding = Literal["holds", "judged", "unjudged", "uncited figure", "unknown card", "unsupported", "uncited"]
 """holds: code found it. judged: a judge did. unjudged: cited, and nobody judged it. uncited: no card, and no figure."""
@@ -21,7 +21,7 @@ _STANDINGS: Final[dict[str, SentenceStanding]] = {
     "unclear": "unjudged",
 }
 BAD: Final[frozenset[SentenceStanding]] = frozenset({"uncited figure", "unknown card", "unsupported"})
-_SHOWN: Final = 6
+_SHOWN: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,16 +81,18 @@ def _checked(section: str, sentence: str, cards: Mapping[str, EvidenceCard], giv
         return CheckedSentence(section=section, text=plain, cards=cited, standing="unknown card", missing=unknown)
     own = [cards[each] for each in cited]
     quotes = [card.quote for card in own]
-    if missing := missing_figures(plain, [*quotes, given]):
+    names = [card.names for card in own or cards.values()]
+    if missing := missing_figures(plain, [*quotes, given, *(card.title for card in own)], names):
         return CheckedSentence(section=section, text=plain, cards=cited, standing="uncited figure", missing=missing)
     if not cited:
         return CheckedSentence(section=section, text=plain)
-    known = [*quotes, given, *(f"{card.name} {card.about}" for card in own)]
-    names = missing_names(plain, known)
+    known = [*quotes, given, *(f"{card.names} {card.about}" for card in own)]
+    # A reader says which section it is; nothing is measured by that.
+    missing = (*missing_names(plain, known), *missing_labels(plain, [*known, *(card.says for card in own)]))
     # A figure that is there is no proof of what is said about it: only short sentences made of a quote's words are.
     is_verbatim = any(_levelled(plain).rstrip(".") in _levelled(quote) for quote in quotes)
     standing: SentenceStanding = "holds" if is_verbatim else "unjudged"
-    return CheckedSentence(section=section, text=plain, cards=cited, standing=standing, missing=names)
+    return CheckedSentence(section=section, text=plain, cards=cited, standing=standing, missing=missing)
 
 
 def _levelled(text: str) -> str:
@@ -102,11 +104,12 @@ def complaint(text: str, cards: Mapping[str, EvidenceCard], given: str, titles: 
     found = check_sentences("", text, cards, given)
     lines = [each.says for each in titles]
     lines += [each.says for each in found if each.standing in BAD]
-    lines += [
-        f"{', '.join(each.missing)} is in none of its quotes: “{each.text}”"
-        for each in found
-        if each.standing == "unjudged" and each.missing
-    ]
+    # What other quotes name was not made up: whether it is said of the right thing is a judge's to say.
+    known = [given, *(f"{card.quote} {card.names}" for card in cards.values())]
+    for each in found:
+        missing = [name for name in each.missing if name[:1].isdigit() or missing_names(f"A {name}", known)]
+        if each.standing == "unjudged" and missing:
+            lines.append(f"{', '.join(missing)} is in none of its quotes: “{each.text}”")
     bare = [each.text for each in found if each.standing == "uncited"]
     if bare and len(bare) == len(found):
         lines.append("Nothing is cited: every claim needs the card it rests on.")

@@ -44,6 +44,13 @@ class EvidenceCard:
     """Where the document lies, if it is a file."""
     address: str = ""
     """Where it was fetched from, if it is a page of the web."""
+    title: str = ""
+    """What its document calls itself, and the heading over the quote."""
+
+    @property
+    def names(self) -> str:
+        """All that its document is called."""
+        return f"{self.name} {self.title}"
 
     @property
     def place(self) -> str:

@@ -25,6 +25,29 @@ _NUMERALS: Final = (
 )
 _WORDS: Final = {word: Decimal(number) for number, word in enumerate(re.split(" ", _NUMERALS))}
 _WORD: Final = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
+_LABEL_WORDS: Final = (
+    "version release section sec article art chapter clause step item paragraph para appendix annex page part table "
+    "schedule rule abschnitt artikel kapitel absatz seite"
+)
+_PART: Final = r"\d+(?:\.\d+)*"
+_LABELLED: Final = re.compile(
+    rf"(?:\b(?:{'|'.join(re.split(' ', _LABEL_WORDS))})(?P<plural>s|n|en)?\.?|(?P<signs>§+)|(?<![^\W_])v\.?)\s?"
+    rf"(?:[a-z]\.)?(?P<first>{_PART})(?P<more>(?:\s*(?:,\s*(?:and|or)?|and|or|und|oder|to|through|bis|[-–])\s*{_PART}"
+    rf"(?![\d%]))*)",
+    re.IGNORECASE,
+)
+"""What stands behind such a word names a thing and measures none."""
+_DOTTED: Final = re.compile(r"(?<![\w.,])\d{1,2}(?:\.\d{1,2}){2,}(?!\.?\d)")
+_MEASURED: Final = re.compile(r"\s*(?:%|percent|per cent|euros?\b|dollars?\b|€|\$)", re.IGNORECASE)
+_COUNTED: Final = (
+    "terms? things? points? changes? differences? sources? documents? versions? cards? reasons? kinds? ways? aspects? "
+    "statements? answers? findings? examples? exceptions? questions? passages? quotes? topics? matters? respects?"
+)
+_OWN_COUNT: Final = re.compile(
+    rf"\b(?:{'|'.join(list(_WORDS)[1:13])})\s+(?:[^\W\d_]+\s+)?(?:{'|'.join(re.split(' ', _COUNTED))})\b", re.IGNORECASE
+)
+"""Who writes `two terms stayed` counts what follows, and measures nothing."""
+_IN_NAME: Final = re.compile(rf"(?<!\d)(?<!\d\.){_PART}")
 _HEDGED: Final = re.compile(r"\b(about|around|roughly|nearly|almost|approximately|some|circa|ca\.?)\s*$|[~≈]\s*$", re.I)
 _LIST_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _END: Final = re.compile(r"(?<=[.!?…])[\"”')\]]*\s+(?=[\"“'(\[]*[^\W_a-z])")
@@ -37,6 +60,7 @@ _LATE: Final = re.compile(rf"([.!?])(\s*(?:{CITATION.pattern}\s*)+)")
 _NAME: Final = re.compile(r"\b[^\W\d_][\w’'&.-]*\b")
 _YEARS: Final = range(1500, 2200)
 _MOST_LETTERS: Final = 200_000
+_SHORTEST_PLURAL: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +71,16 @@ class Figure:
     values: frozenset[Decimal]
     is_hedged: bool = False
     is_scaled: bool = False
+    is_label: bool = False
+    """It names a version, section, step: `1.0` is not 1 there, and there is nothing to measure."""
+    is_own_count: bool = False
+    """It may count what the text itself tells: `two changes`."""
 
     @property
     def year(self) -> int | None:
         """If it may be one."""
-        if len(self.text) == 4 and self.text.isdigit() and int(self.text) in _YEARS and not self.is_scaled:
+        is_plain = not self.is_scaled and not self.is_label
+        if is_plain and len(self.text) == 4 and self.text.isdigit() and int(self.text) in _YEARS:
             return int(self.text)
         return None
 
@@ -77,8 +106,11 @@ def sentences_of(text: str) -> tuple[str, ...]:
 def figures_in(text: str) -> tuple[Figure, ...]:
     """Every number of a text, numerals up to twenty in words among them."""
     text = unicodedata.normalize("NFKC", CITATION.sub(" ", text[:_MOST_LETTERS])).replace("−", "-")
-    found = list[Figure]()
+    labels = _labels(text)
+    found = [Figure(text=text[start:end], values=frozenset(), is_label=True) for start, end in labels]
     for match in _NUMBER.finditer(text):
+        if any(start <= match.end() - 1 and match.start() < end for start, end in labels):
+            continue
         # The dash of a range or a compound is no sign.
         written = match[0].lstrip("+-") if match.start() and text[match.start() - 1].isalnum() else match[0].lstrip("+")
         values = _values(written)
@@ -91,7 +123,11 @@ def figures_in(text: str) -> tuple[Figure, ...]:
         found.append(
             Figure(text=written.strip(), values=frozenset(values), is_hedged=hedged, is_scaled=scale is not None)
         )
-    found += [Figure(text=word[0], values=frozenset({_WORDS[word[0].lower()]})) for word in _WORD.finditer(text)]
+    own = {match.start() for match in _OWN_COUNT.finditer(text)}
+    found += [
+        Figure(text=word[0], values=frozenset({_WORDS[word[0].lower()]}), is_own_count=word.start() in own)
+        for word in _WORD.finditer(text)
+    ]
     return tuple(found)
 
 
@@ -117,14 +153,60 @@ def _values(written: str) -> set[Decimal]:
     return values
 
 
-def missing_figures(sentence: str, quotes: Iterable[str]) -> tuple[str, ...]:
-    """The numbers of a sentence that stand in none of these quotes."""
+def _labels(text: str) -> list[tuple[int, int]]:
+    """Where the numbers stand that name something."""
+    found = [match.span() for match in _DOTTED.finditer(text)]
+    for match in _LABELLED.finditer(text):
+        spans = [match.span("first")]
+        # `section 3, 41 plants`: only a plural names several.
+        if match["plural"] or (match["signs"] or "") > "§":
+            spans += [
+                (match.start("more") + each.start(), match.start("more") + each.end())
+                for each in re.finditer(_PART, match["more"])
+            ]
+        elif ranged := re.match(rf"\s*[-–]\s*({_PART})", match["more"]):
+            spans.append((match.start("more") + ranged.start(1), match.start("more") + ranged.end(1)))
+        end = spans[-1][1]
+        if _MEASURED.match(text, end) or _SCALE.match(text, end):
+            spans.pop()
+        found += spans
+    return sorted(set(found))
+
+
+def missing_figures(sentence: str, quotes: Iterable[str], names: Iterable[str] = ()) -> tuple[str, ...]:
+    """The numbers of a sentence that stand in none of these quotes; `names`: of documents, as `law.1.4.txt` is one.
+
+    Labels are none: what they name is `missing_labels` to tell.
+    """
     said = [figure for quote in quotes for figure in figures_in(quote)]
     known = {value for figure in said for value in figure.values}
+    written = {figure.text for figure in said if figure.is_label} | _versions(names)
     # `one of them` is no figure; a numeral in words counts where it may be one.
-    wanted = [figure for figure in figures_in(sentence) if figure.text.lower() != "one"]
-    missing = [figure.text for figure in wanted if not figure.values & known and not _is_near(figure, known)]
+    wanted = [
+        figure
+        for figure in figures_in(sentence)
+        if figure.text.lower() != "one" and not figure.is_label and not figure.is_own_count
+    ]
+    missing = [
+        figure.text
+        for figure in wanted
+        if not figure.values & known and figure.text not in written and not _is_near(figure, known)
+    ]
     return tuple(dict.fromkeys(missing))
+
+
+def missing_labels(sentence: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The versions, sections and steps of a sentence that stand as they are written in none of these texts."""
+    written = {number for text in known for number in _IN_NAME.findall(unicodedata.normalize("NFKC", text))}
+    return tuple(
+        dict.fromkeys(each.text for each in figures_in(sentence) if each.is_label and each.text not in written)
+    )
+
+
+def _versions(names: Iterable[str]) -> set[str]:
+    """Numbers of names that can be no measure: `1.4` of `law.1.4.txt`, `2023` of `annual-2023.pdf`."""
+    found = {number for name in names for number in _IN_NAME.findall(name)}
+    return {number for number in found if "." in number or (len(number) == 4 and int(number) in _YEARS)}
 
 
 def _is_near(figure: Figure, known: Iterable[Decimal]) -> bool:
@@ -141,12 +223,15 @@ def missing_names(sentence: str, known: Iterable[str]) -> tuple[str, ...]:
     words = _NAME.findall(without_citations(sentence))
     named = [word for word in words[1:] if word[:1].isupper() and len(word) > 1]
     named += [word for word in words[:1] if len(word) > 1 and (word.isupper() or any(c.isupper() for c in word[1:]))]
-    return tuple(dict.fromkeys(word for word in named if _stem(word) not in text))
+    return tuple(dict.fromkeys(word for word in named if not any(stem in text for stem in _stems(word))))
 
 
-def _stem(word: str) -> str:
-    folded = _fold(word).rstrip(".-&")
-    return re.sub(r"['’]s?$", "", folded)
+def _stems(word: str) -> tuple[str, ...]:
+    """What a text has of a name in another number or case: `Policies` is said of a policy."""
+    bare = re.sub(r"['’]s?$", "", _fold(word).rstrip(".-&"))
+    if len(bare) <= _SHORTEST_PLURAL or not bare.endswith("s") or bare.endswith("ss"):
+        return (bare,)
+    return (bare, f"{bare[:-3]}y") if bare.endswith("ies") else (bare[:-1],)
 
 
 def _fold(text: str) -> str:

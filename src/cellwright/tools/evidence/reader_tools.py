@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from cellwright.documents.document import Page
+from cellwright.documents.document import Document, Page
 from cellwright.documents.quotes import find_quote
 from cellwright.tools.evidence.card import CARD, EvidenceCard, card_id
 from cellwright.tools.evidence.figures import missing_figures
@@ -22,6 +23,9 @@ _LONGEST_QUOTE: Final = 800
 _SHORTEST_QUOTE: Final = 8
 _LONG: Final = 400
 _WORDS: Final = 5
+_LONGEST_TITLE: Final = 120
+_HEADING: Final = re.compile(r"(?:^|\n\s*\n)[ \t]*(#{1,6} .*|(?:[A-Z]\.)?\d+(?:\.\d+)*\.? [^\n]*[^\n.;:,])(?=\n\s*\n)")
+"""A line that stands alone and begins with a number or as markdown does."""
 
 
 def reader_tools(library: Library, task: str) -> list[Tool]:
@@ -92,6 +96,7 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
             by=calling.flow.id,
             path=made.path,
             address=made.address,
+            title=made.title,
         )
         return Done(text=f"Noted as {card.id} ({card.place}).", value={CARD: asdict(card)})
 
@@ -156,7 +161,7 @@ def _card(library: Library, source: EvidenceSource, quote: str, says: str) -> Ev
     document = library.document(source.sha256)
     place = None if document is None else find_quote(document, quote)
     page = None if document is None or place is None else document.page(place.page)
-    if place is None or page is None:
+    if document is None or place is None or page is None:
         begun = " ".join(quote.split()[:_WORDS])
         return ToolError(
             kind="bad-arguments",
@@ -164,8 +169,9 @@ def _card(library: Library, source: EvidenceSource, quote: str, says: str) -> Ev
             hint=f"Copy the words exactly, without leaving any out; `find` {begun!r} shows where they stand.",
         )
     words = page.text[place.start : place.end]
-    if missing := missing_figures(says, [words, source.name, source.title]):
-        told = ", ".join(missing[:5])
+    title = _title(source, document, page.text[: place.start])
+    if missing := missing_figures(says, [words, source.name, title], [source.name, title]):
+        told = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         return ToolError(
             kind="bad-arguments",
             message=f"`says` has {told}, which the quote does not have.",
@@ -182,4 +188,14 @@ def _card(library: Library, source: EvidenceSource, quote: str, says: str) -> Ev
         says=says,
         path=source.path,
         address=source.address,
+        title=title,
     )
+
+
+def _title(source: EvidenceSource, document: Document, before: str) -> str:
+    """What the document is called, by itself if by nobody else, and the last heading before a quote."""
+    lines = iter(document.pages[0].text[:_CHUNK].splitlines() if document.pages else [])
+    title = source.title or next((line for line in lines if line.strip()), "")
+    headings = [match[1] for match in _HEADING.finditer(f"{before}\n")]
+    told = [" ".join(each.split())[:_LONGEST_TITLE] for each in (title, *headings[-1:]) if each.strip()]
+    return " · ".join(dict.fromkeys(told))
