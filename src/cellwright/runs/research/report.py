@@ -162,7 +162,11 @@ def parts_of(
 def markdown_of(
     report: ResearchReport, cards: Mapping[str, EvidenceCard], sources: Sequence[EvidenceSource], folder: str
 ) -> str:
-    """The whole as one text; slides are parted by rules."""
-    (title, summary), *parts = parts_of(report, cards, sources, folder)
-    texts = [f"# {title}\n\n{summary}", *(f"## {title}\n\n{text}" for title, text in parts)]
-    return ("\n\n---\n\n" if report.form == SLIDES else "\n\n").join(texts) + "\n"
+    """The whole as one text."""
+    return joined(parts_of(report, cards, sources, folder), report.form)
+
+
+def joined(parts: Sequence[tuple[str, str]], form: str) -> str:
+    """Parts as one text; slides are parted by rules."""
+    texts = [f"{'##' if number else '#'} {title}\n\n{text}" for number, (title, text) in enumerate(parts)]
+    return ("\n\n---\n\n" if form == SLIDES else "\n\n").join(texts) + "\n"
