@@ -13,6 +13,7 @@ import pytest
 from dirty_equals import IsFloat, IsInt
 from inline_snapshot import snapshot
 
+from cellwright.cli.render import run_output
 from cellwright.journal.flow import Flow, Workflow
 from cellwright.journal.journal import Journal
 from cellwright.journal.names import stream_of
@@ -275,3 +276,17 @@ async def test_looking_at_runs_loads_neither_agents_nor_models_nor_the_engine(tm
     said = (await anyio.to_thread.run_sync(look)).splitlines()
     assert json.loads(said[0])["runs"][0]["run"] == "r"
     assert said[1] == "[]"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 260])
+def test_a_list_of_runs_shows_id_and_status_whole_in_any_terminal_and_cuts_long_goals(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = {"run": "77b3b608181e6c23", "status": "waiting", "goal": "How did the rules for voting change? " * 9,
+           "notebook": "/there/how-debian-votes-and-who-may-call-a-vote.py", "seconds": 743}  # fmt: skip
+    monkeypatch.setattr(run_output.results, "_width", width)
+    run_output.runs_table([run])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("77b3b608181e6c23  waiting  How d")
+    assert lines[1].rstrip().endswith("12 min 23 s")

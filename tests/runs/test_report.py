@@ -243,6 +243,11 @@ def test_nothing_that_is_put_into_a_report_can_do_harm(markup: str, is_told: boo
         assert page.encode()
 
 
+def test_a_citation_leads_to_its_place_on_the_page_and_no_other_place_has_a_name() -> None:
+    html = clean('<a href="#evidence-3">3</a><a id="evidence-3"></a><a href="#headline" id="headline">x</a>')
+    assert html == '<a href="#evidence-3">3</a><a id="evidence-3"></a><a>x</a>'
+
+
 def test_words_survive_what_is_taken_away() -> None:
     assert clean("<p onclick=x>Hello <b>you</b><script>bad()</script> &amp; <i>me</p>") == (
         "<p>Hello <b>you</b> &amp; <i>me</i></p>"

@@ -10,8 +10,10 @@ import anyio
 import pytest
 
 from cellwright.notebook.files import read
+from cellwright.runs.deliver.report.markdown import report_markdown
+from cellwright.runs.deliver.report.report import report_text
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.views.research_view import ResearchView, read_research
+from cellwright.runs.views.research_view import ResearchView, delivered_text, read_research
 from cellwright.testing import CallTool, Received
 from tests.models.testbed import ModelTestbed
 from tests.runs import research_script as script
@@ -43,6 +45,29 @@ async def test_a_research_cites_tells_contradictions_and_follows_no_document(
         assert "bankrupt" not in text
         assert "Where the sources contradict each other" in text
         assert script.REVENUE in text
+        # What it hands over is that text: its title, its summary whole, no sentence of a reader's own.
+        assert (delivery.headline, delivery.findings) == ("Norwell Mills in 2023", ())
+        assert [task.note for task in delivery.tasks] == ["2 cards.", "1 card."]
+        told = report_text(delivery)
+        assert told.startswith(f"Norwell Mills in 2023\n\n{delivery.answer}\n")
+        markdown = report_markdown(delivery, await delivered_text(factory.runs.records.log.read_all, "r", delivery))
+        assert markdown.startswith(text.partition("## Caveats")[0])
+        assert "## Sources" in markdown
+        assert "- text: norwell.md" in markdown
+        page = await anyio.Path(delivery.report).read_text()
+        body, _, folded = page.partition('<details class="notebook">')
+        for words in (
+            "Norwell Mills in 2023</h1>",
+            "<h2>Revenue</h2>",
+            "<h2>Staff</h2>",
+            "sources disagree",
+            "Sources",
+        ):
+            assert words in body
+        assert 'href="#evidence-1"' in body
+        assert body.count('id="evidence-1"') == 1
+        assert "Two figures for revenue." not in body
+        assert folded
         names = {cell.name for cell in read(project / "norwell.py").document.cells}
         assert {"research_title", "research_section_1", "research_contradictions", "research_bibliography"} <= names
         # Planners and writers see cards; a document is read by readers alone, and what it orders is data to them.

@@ -18,6 +18,7 @@ from cellwright.journal.records import Records
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
 from cellwright.runs.deliver.report.report import read_report
 from cellwright.runs.views.progress import delivery_of
+from cellwright.runs.views.research_view import delivered_text
 from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first, read_listed_views, read_view
 
 _STDOUT: Final = "-"
@@ -50,14 +51,14 @@ def report(
     if len(to_stdout) > 1:
         raise UserError(f"{' and '.join(to_stdout)} cannot both go to stdout.", hint="Name a file for one of them.")
     file = os.path.realpath(what) if Path(what).suffix in _FILES or "/" in what else ""
-    run, delivery = journal.read(lambda records: _find(records, what, file))
+    run, delivery, text = journal.read(lambda records: _find(records, what, file))
     if html is not None:
         _write(html, _page(run, delivery))
     if markdown is not None or (html is None and not journal.as_json):
         # Loads what reads markdown.
         from cellwright.runs.deliver.report.markdown import report_markdown
 
-        text = report_markdown(delivery)
+        text = report_markdown(delivery, text)
         if markdown in {None, _STDOUT}:
             run_output.data(text)
         else:
@@ -88,15 +89,16 @@ def _write(path: str, content: bytes) -> None:
     console.note(f"Written: {path}")
 
 
-async def _find(records: Records, what: str, file: str) -> tuple[str, Delivery]:
-    """The run that is meant, by its name or by a file of its own, and what it delivered."""
+async def _find(records: Records, what: str, file: str) -> tuple[str, Delivery, str]:
+    """The run that is meant, by its name or by a file of its own, what it delivered, and its text if it wrote one."""
     run = await _run_of_file(records, what, file) if file else await find_run(records, what)
     status = await records.status(run)
     check_is_run(run, status.name)
     delivery = delivery_of(status.standing, await read_view(records.log.read_all, run))
     if delivery is None:
         raise UserError(f"The run {run!r} is still at work.", hint=f"`cellwright runs watch {run}` waits for its end.")
-    return run, worded(delivery)
+    delivery = worded(delivery)
+    return run, delivery, await delivered_text(records.log.read_all, run, delivery)
 
 
 async def _run_of_file(records: Records, what: str, file: str) -> str:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from cellwright.background import current_person
@@ -37,7 +36,7 @@ def list_tokens(as_json: JsonOption = False) -> None:
     if as_json:
         console.as_json({"tokens": views})
     elif views:
-        table = Table("id", "name", "person", "scope", "expires", "last used", box=None, pad_edge=False)
+        table = console.table("id", "name", "person", "scope", "expires", "last used", whole=("id",))
         for view in views:
             table.add_row(
                 *(Text(str(view[name])) for name in ("id", "name", "person", "scope")),

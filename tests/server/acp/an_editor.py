@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +29,21 @@ class Editor:
     asked: list[schema.RequestPermissionRequest] = field(default_factory=list)
     frames: list[dict[str, Any]] = field(default_factory=list)
     is_asked: anyio.Event = field(default_factory=anyio.Event)
+    is_told: anyio.Event = field(default_factory=anyio.Event)
+    """Set at the next thing it is told."""
     connection: ClientSideConnection = field(init=False)
     process: Any = None
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.told.append(update)
+        told, self.is_told = self.is_told, anyio.Event()
+        told.set()
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Until what it was told shows this."""
+        with anyio.fail_after(60):
+            while not is_so():
+                await self.is_told.wait()
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
         self.asked.append(schema.RequestPermissionRequest(session_id=session_id, tool_call=tool_call, options=options))

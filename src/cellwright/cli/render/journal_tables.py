@@ -22,7 +22,7 @@ def raw(text: str) -> None:
 
 def runs(found: Sequence[Mapping[str, Any]]) -> None:
     """One line per run."""
-    runs_table = table("run", "workflow", "standing", "version", "changed")
+    runs_table = table("run", "workflow", "standing", "version", "changed", whole=("run", "changed"))
     for run in found:
         standing = str(run["standing"])
         colour = _COLOURS.get(standing, "blue")

@@ -203,6 +203,7 @@ def command(words: str) -> None:
 
 
 _STANDING_COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "refused": "red", "stopped": "yellow"}
+_LEAST_WIDTH = 8
 _MARKED = {"waiting": "bold yellow", "paused": "yellow"}
 
 
@@ -211,15 +212,16 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> None:
     if not found:
         console.note('No runs. Start one: cellwright run "…".')
         return
-    table = console.table("run", "status", "goal", "notebook", "time", whole=("goal",))
-    table.columns[2].overflow = "ellipsis"
+    # What a person types or looks for is never cut; goal and file share what is left of the line.
+    table = console.table("run", "status", "goal", "notebook", "time", whole=("run", "status", "time"))
+    table.columns[2].min_width = table.columns[3].min_width = _LEAST_WIDTH
     for run in found:
         status = str(run["status"])
         table.add_row(
             Text(run["run"]),
             Text(status, style=_STANDING_COLOURS.get(status, _MARKED.get(status, "blue"))),
-            Text(shown(run["goal"])),
-            Text(shown(str(run["notebook"]).rpartition("/")[2])),
+            _cut(shown(run["goal"])),
+            _cut(shown(str(run["notebook"]).rpartition("/")[2])),
             Text(duration(run["seconds"])),
         )
     results.print(table)

@@ -25,6 +25,7 @@ from cellwright.runs.execute.workspace import Workspace
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.new_notebook import create_if_missing, goal_data, new_notebook_text
 from cellwright.runs.plan.plan import Plan
+from cellwright.runs.views.research_view import read_research
 from cellwright.runs.views.run_view import ReadStream, read_view
 from cellwright.tools.notebook.editor import NotebookEditor
 
@@ -131,7 +132,12 @@ async def deliver(
     tables = charts_of_tables(whole, document, outcomes)
     charts = await draw_charts(outcomes, workspace.draw, more=tables)
     whole = with_pictures(whole, document, outcomes, charts)
-    page = report_html(whole, document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text)
+    parts = (await read_research(read, run)).parts(whole) if whole.text else ()
+
+    def masked(text: str) -> str:
+        return masker.mask(text).text
+
+    page = report_html(whole, document, outcomes, charts=charts, masked=masked, article=parts)
     await anyio.to_thread.run_sync(write_atomically, report, page.encode())
     return whole
 

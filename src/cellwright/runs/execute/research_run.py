@@ -6,6 +6,7 @@ from recorded steps: killed anywhere, it goes on, and neither reads a document n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +21,8 @@ from cellwright.agents.events import EvidenceNoted
 from cellwright.agents.loop import assignment_json
 from cellwright.errors import Defect
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.runs.deliver.delivery import Delivery, RunEnd
+from cellwright.runs.deliver.delivery import Delivery, RunEnd, ToldReport
+from cellwright.runs.deliver.first_screen import with_told
 from cellwright.runs.events import CardRejected, ResearchRead, ResearchWritten
 from cellwright.runs.execute.agent_results import STOPPED
 from cellwright.runs.execute.files import complete_header
@@ -43,6 +45,7 @@ _AT_ONCE: Final = 3
 _ROUNDS: Final = {"quick": 1, "normal": 2, "thorough": 4}
 """So often somebody says what is to be read for."""
 _NO_MODEL: Final = f"Research is read and written by models, and none is configured. {CONFIGURE.sentence}"
+_CARDS_NOTED: Final = re.compile(r"[0-9]+ cards?\.")
 _NOTHING_FOUND: Final = "No evidence was found: readers noted no quote that bears on the question."
 
 
@@ -287,7 +290,12 @@ class ResearchRun(Run):
         return self._report.caveats if self._report is not None else ()
 
     def _in_delivery(self, delivery: Delivery) -> Delivery:
-        return replace(delivery, text=self._text_path, title=self._report.title if self._report else delivery.title)
+        if self._report is None:
+            return delivery
+        # Its own title and its whole summary: a sentence picked out of it may say what it does not.
+        told = with_told(delivery, ToldReport(headline=self._report.title, readings=delivery.readings))
+        tasks = tuple(replace(each, note=_counted(each.note)) for each in delivery.tasks)
+        return replace(told, text=self._text_path, title=self._report.title, tasks=tasks)
 
     # ── what people say ──
 
@@ -338,3 +346,9 @@ class ResearchRun(Run):
             else:
                 done = await self._flow.parallel(*(self._flow.child(AGENT, assignment_json(each)) for _, each in given))
         return [self._used.add(each, limits) for each in done]
+
+
+def _counted(note: str) -> str:
+    """Without a reader's own summary, in which no sentence cites anything; of a sub-goal that failed, why."""
+    counted = _CARDS_NOTED.match(note)
+    return counted[0] if counted else note

@@ -47,17 +47,19 @@ def research_edits(
 def _cells(
     report: ResearchReport, cards: Mapping[str, EvidenceCard], sources: Sequence[EvidenceSource], folder: str
 ) -> list[Edit]:
-    numbers = numbered(report, cards)
-    texts = [("title", f"# {plain(report.title)}\n\n*{plain(report.question)}*\n\n{shown(report.summary, numbers)}")]
+    numbers, doubts = numbered(report, cards), report.doubts
+    texts = [
+        ("title", f"# {plain(report.title)}\n\n*{plain(report.question)}*\n\n{shown(report.summary, numbers, doubts)}")
+    ]
     texts += [
-        (f"section_{number}", f"## {plain(each.title)}\n\n{shown(each.text, numbers)}")
+        (f"section_{number}", f"## {plain(each.title)}\n\n{shown(each.text, numbers, doubts)}")
         for number, each in enumerate(report.sections, 1)
     ]
     if report.contradictions:
         told = contradictions_text(report, cards, numbers)
         texts.append(("contradictions", f"## Where the sources contradict each other\n\n{told}"))
-    if report.caveats or report.trust:
-        texts.append(("caveats", f"## Caveats\n\n{caveats_text(report)}"))
+    if told := caveats_text(report):
+        texts.append(("caveats", f"## Caveats\n\n{told}"))
     made: list[Edit] = [_markdown(name, text) for name, text in texts]
     made.append(_cell("evidence", _evidence(cards, numbers, folder)))
     table = '_shown = [{key: card[key] for key in ("number", "says", "quote", "source", "page")} for card in evidence]'

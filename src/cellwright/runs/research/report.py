@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote
 
 from cellwright.runs.research.citations import CheckedSentence, check_sentences, check_title
+from cellwright.runs.research.doubts import Doubt, doubts_of, left_out, mark_of, marked, with_marks
 from cellwright.runs.research.steps import SectionText
 from cellwright.tools.evidence.card import CITATION, EvidenceCard, cited_in
 from cellwright.tools.evidence.contradictions import Contradiction
@@ -34,6 +35,11 @@ class ResearchReport:
     form: str = "report"
     trust: str = ""
     """How much of it was found to hold, in a sentence."""
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """The sentences a reader should not take on trust."""
+        return doubts_of(self.sentences)
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -64,8 +70,12 @@ def plain(text: str) -> str:
     return _MARKUP.sub(r"\\\1", " ".join(text.split())).replace("\\<", "&lt;").replace("\\>", "&gt;")
 
 
-def shown(text: str, numbers: Mapping[str, int]) -> str:
-    """A writer's markdown with numbers for its citations; neither markup of its own, links, pictures nor formulas."""
+def shown(text: str, numbers: Mapping[str, int], doubts: Sequence[Doubt] = ()) -> str:
+    """A writer's markdown with numbers for its citations; neither markup of its own, links, pictures nor formulas.
+
+    `doubts`: sentences that are marked.
+    """
+    text = marked(text, doubts)
 
     def cite(match: re.Match[str]) -> str:
         known = [f"[{numbers[card]}](#evidence-{numbers[card]})" for card in _ID.findall(match[1]) if card in numbers]
@@ -75,7 +85,7 @@ def shown(text: str, numbers: Mapping[str, int]) -> str:
     for match in CITATION.finditer(text):
         parts += [_harmless(text[at : match.start()]), cite(match)]
         at = match.end()
-    return "".join([*parts, _harmless(text[at:])]).strip()
+    return with_marks("".join([*parts, _harmless(text[at:])]).strip())
 
 
 def _harmless(text: str) -> str:
@@ -96,16 +106,22 @@ def contradictions_text(report: ResearchReport, cards: Mapping[str, EvidenceCard
 
 
 def caveats_text(report: ResearchReport) -> str:
-    """One line each."""
-    lines = [f"- {plain(each)}" for each in report.caveats]
-    return "\n".join([*lines, f"- {plain(report.trust)}"] if report.trust else lines)
+    """One line each; then the sentences that are marked in the text, with their reasons."""
+    doubts = report.doubts
+    told = {each.caveat for each in doubts}
+    lines = [f"- {plain(each)}" for each in (*report.caveats, report.trust) if each and each not in told]
+    lines += [f"- {mark_of(each)} {plain(each.why)} “{plain(each.text)}”" for each in doubts]
+    if more := left_out(report.sentences):
+        lines.append(f"- {more} more sentences were not confirmed.")
+    return "\n".join(lines)
 
 
 def link_of(card: EvidenceCard, folder: str) -> str:
     """To the document at its page, from a notebook in this folder; empty: there is none."""
     if card.address:
         return quote(card.address, safe=":/?&=%#~+,;@") if card.address.startswith(("http://", "https://")) else ""
-    return f"{quote(os.path.relpath(card.path, folder))}#page={card.page}" if card.path else ""
+    page = f"#page={card.page}" if card.path.lower().endswith(".pdf") else ""
+    return f"{quote(os.path.relpath(card.path, folder))}{page}" if card.path else ""
 
 
 def bibliography_text(
@@ -124,7 +140,9 @@ def bibliography_text(
             link = link_of(card, folder)
             where = f"[{place}]({link})" if link else place
             number = numbers[card.id]
-            lines.append(f'- <a id="evidence-{number}"></a>\\[{number}\\] {where}: “{plain(card.quote)}”')
+            lines.append(
+                f'- <a id="evidence-{number}"></a>\\[{number}\\] {where}: “{plain(card.quote)}” (card {card.id})'
+            )
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -139,16 +157,29 @@ def answer_of(report: ResearchReport, cards: Mapping[str, EvidenceCard]) -> str:
     return told.strip()
 
 
+def parts_of(
+    report: ResearchReport, cards: Mapping[str, EvidenceCard], sources: Sequence[EvidenceSource], folder: str
+) -> tuple[tuple[str, str], ...]:
+    """Titles and texts in their order, as markdown: summary, sections, contradictions, caveats, bibliography."""
+    numbers, doubts = numbered(report, cards), report.doubts
+    parts = [(plain(report.title), shown(report.summary, numbers, doubts))]
+    parts += [(plain(each.title), shown(each.text, numbers, doubts)) for each in report.sections]
+    if report.contradictions:
+        parts.append(("Where the sources contradict each other", contradictions_text(report, cards, numbers)))
+    if told := caveats_text(report):
+        parts.append(("Caveats", told))
+    parts.append(("Sources", bibliography_text(sources, cards, numbers, folder)))
+    return tuple(parts)
+
+
 def markdown_of(
     report: ResearchReport, cards: Mapping[str, EvidenceCard], sources: Sequence[EvidenceSource], folder: str
 ) -> str:
-    """The whole as one text; slides are parted by rules."""
-    numbers = numbered(report, cards)
-    parts = [f"# {plain(report.title)}\n\n{shown(report.summary, numbers)}"]
-    parts += [f"## {plain(each.title)}\n\n{shown(each.text, numbers)}" for each in report.sections]
-    if report.contradictions:
-        parts.append(f"## Where the sources contradict each other\n\n{contradictions_text(report, cards, numbers)}")
-    if report.caveats or report.trust:
-        parts.append(f"## Caveats\n\n{caveats_text(report)}")
-    parts.append(f"## Sources\n\n{bibliography_text(sources, cards, numbers, folder)}")
-    return ("\n\n---\n\n" if report.form == SLIDES else "\n\n").join(parts) + "\n"
+    """The whole as one text."""
+    return joined(parts_of(report, cards, sources, folder), report.form)
+
+
+def joined(parts: Sequence[tuple[str, str]], form: str) -> str:
+    """Parts as one text; slides are parted by rules."""
+    texts = [f"{'##' if number else '#'} {title}\n\n{text}" for number, (title, text) in enumerate(parts)]
+    return ("\n\n---\n\n" if form == SLIDES else "\n\n").join(texts) + "\n"

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import get_args
 
 from cellwright.agents.events import EvidenceNoted
 from cellwright.journal.events import Recorded, TaskChanged
 from cellwright.journal.names import stream_of
+from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import CardRejected, PlanAdopted, ResearchRead, ResearchWritten
 from cellwright.runs.plan.plan import Task, TaskStatus
-from cellwright.runs.research.report import ResearchReport
+from cellwright.runs.research.report import ResearchReport, joined, parts_of
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.library import LibraryContents
 
@@ -28,6 +30,27 @@ class ResearchView:
     rejected: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
     report: ResearchReport | None = None
+
+    @property
+    def known(self) -> dict[str, EvidenceCard]:
+        """The cards that nobody rejected."""
+        return {card.id: card for card in self.cards if card.id not in self.rejected}
+
+    def parts(self, delivery: Delivery) -> tuple[tuple[str, str], ...]:
+        """Titles and texts of what was written, as markdown, with the caveats of what was delivered; empty: nothing."""
+        if self.report is None:
+            return ()
+        caveats = tuple(dict.fromkeys((*self.report.caveats, *delivery.caveats)))
+        report, folder = replace(self.report, caveats=caveats), str(Path(delivery.notebook).parent)
+        return parts_of(report, self.known, self.contents.sources, folder)
+
+
+async def delivered_text(read: Callable[[str], AsyncIterable[Recorded]], run: str, delivery: Delivery) -> str:
+    """The whole text of a research that has delivered one; of any other run, nothing."""
+    if not delivery.text:
+        return ""
+    found = await read_research(read, run)
+    return joined(found.parts(delivery), found.report.form) if found.report is not None else ""
 
 
 async def read_research(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> ResearchView:

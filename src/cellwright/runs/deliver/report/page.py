@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -30,7 +31,7 @@ from cellwright.runs.deliver.report.opening import (
     why_alone,
 )
 from cellwright.runs.deliver.report.outputs import Charts, output_html
-from cellwright.runs.deliver.report.prose import line, listed, prose
+from cellwright.runs.deliver.report.prose import article, line, listed, prose
 from cellwright.runs.deliver.report.sanitizer import escaped
 from cellwright.runs.deliver.report.text import MARK, SAYS, account
 
@@ -40,15 +41,19 @@ _TASK_MARKS: Final = {"done": "✓", "failed": "✗", "dropped": "–", "planned
 
 
 def page_html(
-    delivery: Delivery, document: Document | None, outcomes: Mapping[CellId, CellOutcome], charts: Mapping[str, str]
+    delivery: Delivery,
+    document: Document | None,
+    outcomes: Mapping[CellId, CellOutcome],
+    charts: Mapping[str, str],
+    parts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The whole report as one page. Everything in it is escaped or cleaned."""
     title = delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
     drawn = Charts(charts)
     images = place_images(delivery, document, outcomes, drawn)
     notebook = "\n".join(_notebook(document, outcomes, drawn, images)) if document is not None else ""
-    first = _first(delivery, title, images)
-    body = "\n".join(part for part in (*first, *_sections(delivery, notebook)) if part)
+    first = _first(replace(delivery, answer="") if parts else delivery, title, images)
+    body = "\n".join(part for part in (*first, *_article(parts), *_sections(delivery, notebook, parts)) if part)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -93,11 +98,20 @@ def _first(delivery: Delivery, title: str, images: PlacedImages) -> Iterator[str
     yield ending_html(delivery)
 
 
-def _sections(delivery: Delivery, notebook: str) -> Iterator[str]:
+def _article(parts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """The body: what begins it, then each part under its title."""
+    for number, (title, text) in enumerate(parts):
+        if number:
+            yield _section(line(title), article(text), id=f"part-{number}")
+        else:
+            yield f'<section class="answer" aria-label="Answer">{article(text)}</section>'
+
+
+def _sections(delivery: Delivery, notebook: str, parts: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield _readings(delivery)
-    # What ended it is told once.
+    # What ended it is told once. A body of its own has them among its parts.
     caveats = [caveat for caveat in delivery.caveats if caveat not in why_alone(delivery)]
-    yield _listed("Data quality and caveats", caveats, id="quality")
+    yield "" if parts else _listed("Data quality and caveats", caveats, id="quality")
     yield _method(delivery, notebook)
     yield _checks(delivery)
     yield from (_compared(comparison) for comparison in delivery.comparisons)

@@ -10,13 +10,20 @@ from markdown_it import MarkdownIt
 from cellwright.runs.deliver.report.sanitizer import clean, escaped, text_of
 
 _LONGEST: Final = 100_000
+_LONGEST_ARTICLE: Final = 2_000_000
 _SHOWN: Final = 6
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable("table").disable("image")
+_ARTICLE: Final = MarkdownIt("commonmark", {"html": True, "maxNesting": 20}).enable("table").disable("image")
 
 
 def prose(text: str) -> str:
     """The text as paragraphs, lists, tables and code; its own headings come below the page's."""
     return clean(_MARKDOWN.render(text_of(text)[:_LONGEST]))
+
+
+def article(text: str) -> str:
+    """A text that was made ready by us, in which raised marks, places and links to them mean something."""
+    return clean(_ARTICLE.render(text_of(text)[:_LONGEST_ARTICLE]))
 
 
 def line(text: str) -> str:

@@ -67,14 +67,16 @@ def report_html(
     *,
     charts: Mapping[str, str] | None = None,
     masked: Callable[[str], str] = str,
+    article: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The whole report as one page, with what the notebook shows; `masked` has the last word on its text.
 
-    A chart that is not among `charts` is replaced by a note.
+    A chart that is not among `charts` is replaced by a note. `article`: titles and texts that are the report's body,
+    markdown made ready by us; the first is its beginning.
     """
     # Loads marimo, which whoever only wants the words need not wait for.
     from cellwright.runs.deliver.report.page import page_html
 
     # On the page they are no text any more.
     pictures = {spec: masked(picture) for spec, picture in (charts or {}).items()}
-    return masked(page_html(delivery, document, outcomes or {}, pictures))
+    return masked(page_html(delivery, document, outcomes or {}, pictures, article))

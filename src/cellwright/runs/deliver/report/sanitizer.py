@@ -135,6 +135,8 @@ _NUMBER: Final = re.compile(r"\d{1,4}(?:\.\d{1,6})?")
 _PICTURE: Final = re.compile(
     r"data:image/(png|jpeg|gif|webp|svg\+xml)(?:;charset=utf-8)?;base64,([\w+/\s]+=*)\Z", re.ASCII
 )
+_CITED: Final = re.compile(r"(?:evidence|doubt)-[0-9]{1,5}")
+"""Places on the page that a citation leads to."""
 _ROW: Final = re.compile(r"flex-direction:\s*row\b")
 
 Replace = Callable[[str, Mapping[str, str]], str | None]
@@ -245,8 +247,13 @@ def _attributes(tag: str, given: Mapping[str, str]) -> str | None:
         kept["title"] = title[:500]
     match tag:
         case "a":
-            if href := _address(given.get("href", "")):
+            href = given.get("href", "")
+            if _CITED.fullmatch(href.removeprefix("#")) and href.startswith("#"):
+                kept["href"] = href
+            elif href := _address(href):
                 kept |= {"href": href, "rel": "noopener noreferrer nofollow"}
+            if _CITED.fullmatch(given.get("id", "")):
+                kept["id"] = given["id"]
         case "img":
             source = picture(given.get("src", ""))
             if source is None:

@@ -60,6 +60,9 @@ def _short_rest(delivery: Delivery, room: int) -> list[str]:
     from cellwright.runs.deliver.first_screen import rest_of_answer
 
     lines = plain(rest_of_answer(delivery)).splitlines()
+    if delivery.text and not delivery.findings:
+        # A summary of a text that is there whole is what was asked for.
+        return ["", *lines] if lines else []
     return lines if len(lines) <= room and max(map(len, lines), default=0) <= _LONGEST_LINE else []
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from cellwright.journal.names import stream_of
 from cellwright.runs.deliver.report.markdown import report_markdown
 from cellwright.runs.views.progress import delivery_of, progress_line
+from cellwright.runs.views.research_view import delivered_text
 from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.server.http.auth.dependencies import KnownStatus, Reader, RunName, check_run, status_of
 from cellwright.server.http.errors import Conflict
@@ -86,5 +87,6 @@ async def read_report(_: Reader, resources: Resources, status: KnownStatus) -> R
     delivery = delivery_of(status.standing, await resources.views.of(status.run))
     if delivery is None:
         raise Conflict(f"The run {status.run!r} is still at work.", hint="Its news say when it is over.")
-    text = await anyio.to_thread.run_sync(report_markdown, delivery)
+    written = await delivered_text(resources.records.log.read_all, status.run, delivery)
+    text = await anyio.to_thread.run_sync(report_markdown, delivery, written)
     return Response(resources.mask(text), media_type="text/markdown")
