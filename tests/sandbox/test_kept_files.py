@@ -6,8 +6,9 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.from_thread
@@ -273,7 +274,7 @@ class Onlooker:
 class Stepwise(ProjectWriter):
     """Goes on with each step when somebody has looked."""
 
-    look: Callable[[], Awaitable[None]]
+    look: Callable[[], Coroutine[Any, Any, None]]
 
     def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)
@@ -284,7 +285,7 @@ class Stepwise(ProjectWriter):
 class Halfway(LeftFiles):
     """Half way, somebody looks."""
 
-    def __init__(self, folder: Path, look: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, folder: Path, look: Callable[[], Coroutine[Any, Any, None]]) -> None:
         super().__init__([os.open(folder, os.O_RDONLY)], is_in_memory=False)
         self._look, self._opened = look, 0
 
