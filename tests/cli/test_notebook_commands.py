@@ -98,7 +98,7 @@ def test_run_answers_with_one_json_object(write_notebook: Write, tmp_path: Path)
                 "volumes": [],
                 "is_copied": IsInstance(bool),
             },
-            "python": IsStr(regex=r"3\.\d+\.\d+"),
+            "python": platform.python_version(),
             "kernel_ready_ms": IsPositive(),
             "ok": True,
             "files": [],
@@ -318,3 +318,15 @@ def test_a_python_that_is_not_there_is_said_with_the_command_that_installs_it(
     assert "--python ours" in said
     said = run_here(tmp_path / "state", "notebook", "run", str(path), "--python", "3.19", code=2).stderr
     assert "Unknown --python '3.19'." in said
+
+
+@pytest.mark.slow
+def test_ours_runs_a_notebook_whose_header_no_installed_python_fits_and_says_which_it_was(
+    cellwright: Commands, write_notebook: Write
+) -> None:
+    path = write_notebook("import sys\nprint(sys.version_info[:3])")
+    path.write_text('# /// script\n# requires-python = ">=3.19"\n# ///\n' + path.read_text())
+    ran = read(cellwright("notebook", "run", path, "--python", "ours", "--json"))
+    assert (ran["ok"], ran["python"]) == (True, platform.python_version())
+    assert ran["cells"][0]["console"] == f"{sys.version_info[:3]}\n"
+    assert f"Python {platform.python_version()}" in cellwright("notebook", "run", path, "--python", "ours").stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from uv import find_uv_bin
 
 from tests.cli.in_process import run_here
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
@@ -97,6 +99,36 @@ def test_a_package_that_would_be_another_today_is_named(
         wheel.unlink()
     (gone,) = told(home, "proof", path, code=1)["changes"]
     assert gone["text"].startswith("it is not to be had any more")
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_on_the_minor_version_its_header_wants_and_its_proof_names_that_one(
+    home: Path, write_notebook: Write
+) -> None:
+    minor, version = another_python()
+    path = write_notebook(f"import sys\nassert sys.version_info[:2] == (3, {minor})", "print(sys.version_info[:3])")
+    header = f'# /// script\n# requires-python = "==3.{minor}.*"\n# dependencies = ["marimo"]\n# ///\n\n'
+    path.write_text(header + path.read_text())
+    view = told(home, "verify", path)
+    assert (view["verified"], view["reasons"]) == (True, [])
+    assert view["proof"]["proof"]["tools"]["python"] == version
+
+
+def another_python() -> tuple[int, str]:
+    """Minor and whole version of an installed Python that is not ours; ours where this machine has no other."""
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    command = [find_uv_bin(), "python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"]
+    listed = [Path(python["path"]) for python in json.loads(subprocess.check_output(command))]
+    found = dict[int, list[tuple[int, ...]]]()
+    for python in {*listed, *versions.glob("*/bin/python")}:
+        told = subprocess.check_output([python, "-c", "import platform; print(platform.python_version())"], text=True)
+        if re.fullmatch(r"3\.1[1-4]\.\d+", told.strip()):
+            _, minor, patch = map(int, told.split("."))
+            found.setdefault(minor, []).append((3, minor, patch))
+    found.pop(sys.version_info.minor, None)
+    minor = max(found, default=sys.version_info.minor)
+    newest = max(found[minor]) if found else sys.version_info[:3]
+    return minor, ".".join(map(str, newest))
 
 
 @pytest.mark.slow

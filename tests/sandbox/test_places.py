@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import notebook_source
-from tests.sandbox.containers import FIRST_ID, REPOSITORY
+from tests.sandbox.containers import FIRST_ID, REPOSITORY, Container
 from tests.sandbox.places import COMMAND, DOCUMENT, PLACES, Row, probed, row, run, table_in
 
 NOTEBOOK = "examples/penguins.py"
@@ -50,12 +51,26 @@ def test_the_readmes_notebook_runs_in_a_checkout_with_its_environment_wherever_i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["a user of the machine", "Docker's defaults, as a user"])
-def test_the_readmes_goal_is_answered_and_proven_on_the_tiers_without_root(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "place",
+    [
+        "a user of the machine",
+        "Docker's defaults, as root",
+        "Docker's defaults, as a user",
+        "Podman without root, `unmask=ALL`",
+        "Kubernetes, restricted",
+    ],
+)
+def test_the_readmes_goal_is_answered_and_proven_in_a_git_checkout_wherever_it_can_be_contained(
+    place: str, tmp_path: Path
+) -> None:
     project = tmp_path / "project"
-    project.mkdir()
-    for folder in (tmp_path, project):
-        os.chown(folder, PLACES[place].uid, PLACES[place].uid)
+    installed = project / ".venv" / "lib" / "a package.py"
+    installed.parent.mkdir(parents=True)
+    installed.write_text("as it was")
+    (project / ".gitignore").write_text(".venv/\n")
+    subprocess.run(["git", "init", "--quiet", project], check=True)
+    own_everything(tmp_path, PLACES[place])
     # Whoever made this folder keeps others out of those above it; the container has them anew.
     environment = {"CELLWRIGHT_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     container = replace(PLACES[place], work=tmp_path, environment=environment)
@@ -67,6 +82,10 @@ def test_the_readmes_goal_is_answered_and_proven_on_the_tiers_without_root(place
     assert (delivery["status"], delivery["problems"]) == ("done", [])
     assert delivery["checks"] and all(check["has_passed"] for check in delivery["checks"])
     assert (project / Path(delivery["notebook"]).name).is_file()
+    assert [path.relative_to(project) for path in (project / ".venv").rglob("*")] == [
+        Path(".venv/lib"),
+        Path(".venv/lib/a package.py"),
+    ]
     report = next(project.glob("*.report.html")).read_text(encoding="utf-8")
     assert report.count("data:image/svg+xml") >= 4
     assert "open the notebook to see it" not in report
@@ -93,9 +112,7 @@ def test_a_volume_mounted_inside_a_project_is_read_and_written_in_every_kind_of_
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).write_text(text)
     (project / "data").mkdir()
-    owner = FIRST_ID + container.uid if container.ids else container.uid
-    for path in (tmp_path, *tmp_path.rglob("*")):
-        os.chown(path, owner, owner)
+    own_everything(tmp_path, container)
     environment = {"CELLWRIGHT_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     inside = replace(container, work=tmp_path, volume=(volume, project / "data"), environment=environment)
     ran = inside.run([COMMAND, "notebook", "run", "notebook.py", "--json"], cwd=str(project))
@@ -103,6 +120,13 @@ def test_a_volume_mounted_inside_a_project_is_read_and_written_in_every_kind_of_
     assert [(file["path"], file["kept"]) for file in json.loads(ran.stdout)["files"]] == [("data/new.csv", True)]
     assert (volume / "new.csv").read_text() == "a\n1\n" * 2
     assert list((project / "data").iterdir()) == []
+
+
+def own_everything(folder: Path, container: Container) -> None:
+    """Whoever runs in the container owns a folder and all in it, by the ids that count out here."""
+    owner = FIRST_ID + container.uid if container.ids else container.uid
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, owner, owner)
 
 
 @pytest.mark.slow

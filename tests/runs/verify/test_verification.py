@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
+import sysconfig
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import anyio
@@ -42,7 +45,8 @@ async def test_a_deterministic_notebook_is_verified_and_its_proof_holds(verified
     assert [cell.status for cell in proof.cells] == ["ok", "ok", "ok"]
     assert all(cell.output_sha256 and cell.is_whole for cell in proof.cells)
     assert proof.made_at == "2026-05-04T03:02:01+00:00"
-    assert dict(proof.tools) == {"cellwright": IsStr(), "marimo": "0.25.2", "python": IsStr(), "platform": IsStr()}
+    ours = {"cellwright": version("cellwright"), "marimo": "0.25.2", "python": platform.python_version()}
+    assert dict(proof.tools) == ours | {"platform": sysconfig.get_platform()}
     assert proof.tier in "ABC"
     assert proof.determinism == snapshot(
         "3 of 3 cells showed the same in 2 runs; normalised: object addresses, marimo's element tokens, "

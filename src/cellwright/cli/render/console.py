@@ -109,7 +109,8 @@ def run_result(result: Mapping[str, Any]) -> None:
         people.print(
             f"[dim]not in the copy, as git ignores it: {_some(sandbox['left_out'])} (--reveal PATH brings it in)[/]"
         )
-    people.print(f"[dim]tier {sandbox['tier']} · {ready}[/]")
+    python = f" · Python {escape(result['python'])}" if result.get("python") else ""
+    people.print(f"[dim]tier {sandbox['tier']}{python} · {ready}[/]")
 
 
 def _some(names: Sequence[str]) -> str:

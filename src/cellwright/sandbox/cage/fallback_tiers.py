@@ -213,7 +213,8 @@ def _become(spec: CageSpec) -> None:
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         for path in spec.software:
-            if not os.access(path, os.R_OK | os.X_OK):
+            # A program that an interpreter reads is a plain file, and need not be executable.
+            if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
                 raise PermissionError(
                     f"user id {uid}, under which kernels run, cannot reach {path}; install Cellwright where everybody "
                     "may enter, for example below /opt, or start it as somebody who is not root"
