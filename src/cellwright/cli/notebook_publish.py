@@ -53,7 +53,8 @@ def publish(
             async with open_pool(settings, begun) as pool:
                 page = await publish_page(
                     file, out or file.with_name(f"{file.stem}-app"), pool=pool, settings=settings, layout=chosen,
-                    show_code=show_code, mirror_folder=offline, tier=options["tier"], allow_uncontained=allow_uncontained,
+                    show_code=show_code, mirror_folder=offline, tier=options["tier"],
+                    allow_uncontained=allow_uncontained,
                 )  # fmt: skip
                 return page_view(page)
 
