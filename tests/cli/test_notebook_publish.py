@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.cli.in_process import run_here
+from tests.runs.publish.mirrors import real_mirror, tiny_mirror
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 HEAD = "import marimo\n\napp = marimo.App()\n\n\n"
 
@@ -91,29 +97,79 @@ def test_data_with_a_secret_in_it_is_refused_without_repeating_it(tmp_path: Path
     assert "AKIA" not in json.dumps(view)
 
 
+def test_a_page_without_other_hosts_has_the_mirrors_files_beside_it(tmp_path: Path) -> None:
+    mirror = tiny_mirror(tmp_path / "mirror")
+    view = published(tmp_path, notebook(tmp_path, ("shown", "print('here')")), "--offline", str(mirror))
+    folder = tmp_path / "shown-app"
+    assert (view["hosts"], view["from_index"], view["offline"]["missing"]) == ([], [], [])
+    assert {one.name for one in (folder / "pyodide").iterdir()} == {one.name for one in mirror.iterdir()}
+    page = (folder / "index.html").read_text()
+    assert 'data-pyodide-index-url="./pyodide/"' in page and "Content-Security-Policy" in page
+    assert str(tmp_path) not in page + (folder / "pyodide" / "pyodide-lock.json").read_text()
+
+
+def test_a_page_is_refused_with_what_its_mirror_lacks_by_name(tmp_path: Path) -> None:
+    mirror = tiny_mirror(tmp_path / "mirror")
+    (mirror / "pyodide.asm.wasm").unlink()
+    file = notebook(tmp_path, ("load", "import pandas"))
+    view = published(tmp_path, file, "--offline", str(mirror), code=3)
+    assert view["offline"]["missing"] == ["pyodide.asm.wasm"]
+    assert next(one["requirement"] for one in view["offline"]["unmet"]) == "pandas"
+    assert {one["kind"] for one in view["obstacles"]} == {"mirror"}
+    assert not (tmp_path / "shown-app").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["vertical", "grid", "slides"])
 def test_an_opened_page_asks_only_the_hosts_that_were_named(tmp_path: Path, layout: str) -> None:
+    view = published(tmp_path, notebook(tmp_path, ("load", "import pandas")), "--layout", layout)
+    with opened(Path(view["folder"])) as (page, asked):
+        with page.expect_event("requestfailed", timeout=60_000):
+            page.goto("/")
+        page.wait_for_selector("#root *", state="attached")
+    assert asked and asked <= set(view["hosts"])
+
+
+@pytest.mark.slow
+def test_an_opened_page_runs_its_cells_and_asks_no_other_host_at_all(tmp_path: Path) -> None:
+    """With Pyodide's own core and wheels; what its cells ask of other hosts is refused before it is sent."""
+    header = '# /// script\n# dependencies = ["humanize"]\n# ///\n\n'
+    code = (
+        "import importlib.util\nimport sys\nimport urllib.request\nimport dirty_equals\nimport marimo as mo\n"
+        "try:\n    urllib.request.urlopen('https://elsewhere.example/')\n"
+        "except Exception as error:\n    refused = str(error)\n"
+        "header = importlib.util.find_spec('humanize') is not None\n"
+        "mo.md(f'{3 == dirty_equals.IsPositive} {header} {2**20:,} on {sys.platform}: {refused} '\n"
+        "      '![far](https://elsewhere.example/picture.png)')"
+    )
+    file = notebook(tmp_path, ("shown", code), header=header)
+    view = published(tmp_path, file, "--offline", str(real_mirror(tmp_path / "mirror")))
+    with opened(Path(view["folder"])) as (page, asked):
+        page.goto("/")
+        page.wait_for_selector("text=1,048,576", timeout=240_000)
+        said = page.inner_text("#root")
+    assert "True True 1,048,576 on emscripten" in said and "This page is offline" in said
+    assert (view["hosts"], asked) == ([], set())
+
+
+@contextmanager
+def opened(folder: Path) -> Generator[tuple[Page, set[str]]]:
+    """A page of a browser for which there is no other host than this folder's, and the hosts that were asked."""
     from playwright.sync_api import Route, sync_playwright
 
-    view = published(tmp_path, notebook(tmp_path, ("load", "import pandas")), "--layout", layout)
     asked = set[str]()
 
     def refuse(route: Route) -> None:
         asked.add(route.request.url.split("/")[2])
         route.abort()
 
-    handler = partial(SimpleHTTPRequestHandler, directory=view["folder"])
+    handler = partial(SimpleHTTPRequestHandler, directory=folder)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as driver:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         here = f"127.0.0.1:{server.server_port}"
         browser = driver.chromium.launch(executable_path="/usr/lib/chromium/chromium", args=["--no-sandbox"])
-        context = browser.new_context()
+        context = browser.new_context(base_url=f"http://{here}")
         context.route(lambda url: here not in url, refuse)
-        page = context.new_page()
-        with page.expect_event("requestfailed", timeout=60_000):
-            page.goto(f"http://{here}/")
-        page.wait_for_selector("#root *", state="attached")
+        yield context.new_page(), asked
         browser.close()
         server.shutdown()
-    assert asked and asked <= set(view["hosts"])

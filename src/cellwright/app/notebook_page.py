@@ -222,7 +222,9 @@ def _seal(building: Path) -> None:
     for worker in workers:
         worker.write_text(sealed_worker(worker.read_text("utf-8"), version=version), encoding="utf-8")
     if not workers:
-        raise Unavailable("marimo's pages have no workers here.", hint="Publish it without --offline.")
+        raise Unavailable(
+            "marimo's pages have no workers here.", hint="Install Cellwright again: marimo is one of its packages."
+        )
 
 
 def _assets() -> Path:

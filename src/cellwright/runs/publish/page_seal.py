@@ -71,5 +71,5 @@ def sealed_worker(source: str, *, version: str) -> str:
 def _unexpected(what: str) -> Unavailable:
     return Unavailable(
         f"The {what} of the marimo that is installed here cannot be pointed to a mirror: it is not as expected.",
-        hint="Publish it without --offline, or install the version of marimo that Cellwright pins.",
+        hint="Install the version of marimo that Cellwright pins, or let the page load Python from marimo's hosts.",
     )
