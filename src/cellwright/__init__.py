@@ -13,12 +13,17 @@ from cellwright.platforms import check_platform
 
 if TYPE_CHECKING:
     from cellwright.app import open_notebook
-    from cellwright_cells import connection, tool
+    from cellwright_cells import connection, files, tool
 
-__all__ = ["connection", "open_notebook", "tool"]
+__all__ = ["connection", "files", "open_notebook", "tool"]
 
 # What notebooks write comes from where a notebook in a cage has it: without the host's rooms.
-_HOMES = {"connection": "cellwright_cells", "open_notebook": "cellwright.app", "tool": "cellwright_cells"}
+_HOMES = {
+    "connection": "cellwright_cells",
+    "files": "cellwright_cells",
+    "open_notebook": "cellwright.app",
+    "tool": "cellwright_cells",
+}
 
 
 def __getattr__(name: str) -> object:

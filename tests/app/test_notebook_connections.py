@@ -19,7 +19,8 @@ from cellwright.app.verification import verify_notebook
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import give_secrets
 from cellwright.data.connections import store_connection
-from cellwright.data.messages import ListStatements, MakeWrite, QueryResult, RunQuery
+from cellwright.data.file_cache import FileCache
+from cellwright.data.messages import FileEntry, ListStatements, MakeWrite, QueryResult, RunQuery
 from cellwright.data.result_cache import ResultCache
 from cellwright.data.sealed_memory import sealed
 from cellwright.errors import UserError
@@ -230,6 +231,11 @@ def test_a_result_that_was_asked_for_before_a_write_is_not_kept_after_it() -> No
     assert cache.find("before") is None
     assert cache.find("on its way") is None
     os.close(result.descriptor)
+    files, entry = FileCache(), FileEntry(path="a.csv")
+    files.keep("before", entry, before := files.writes)
+    files.clear()
+    files.keep("on its way", entry, before)
+    assert (files.find("before"), files.find("on its way")) == (None, None)
 
 
 @pytest.mark.slow

@@ -81,6 +81,40 @@ async def test_five_clients_ask_an_api_without_its_secret(
     assert {(line.connection, line.statement, line.outcome) for line in lines} == {("crm", "GET /v1/birds", "done")}
 
 
+FOLLOWING = {
+    "requests": "import requests\nr = requests.get(URL, headers=HEADERS)\nprint(r.status_code, r.text)",
+    "httpx": """
+import httpx
+r = httpx.get(URL, headers=HEADERS, follow_redirects=True)
+print(r.status_code, r.text)
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", FOLLOWING)
+async def test_a_redirect_is_followed_inside_of_the_connection_and_nowhere_else(
+    library: str, client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
+) -> None:
+    name_api(client.launch.home, api.connection(paths="/v1"))
+    before, strangers = len(api.heard), len(api.strangers)
+    async with opening(client, pool, tmp_path / "project") as notebook:
+
+        async def asked(path: str) -> str:
+            return await told(notebook, asking(api.url(path), FOLLOWING[library]))
+
+        moved = await asked("/v1/moved")
+        assert moved.startswith("200 "), moved
+        assert "wren" in moved
+        assert api.heard[before:] == ["GET /v1/moved", "GET /v1/birds"]
+        away, abroad = await asked("/v1/away"), await asked("/v1/abroad")
+        assert away.startswith("403 "), away
+        assert "wren" not in abroad
+    # What leads outside is not sent, with the secret or without.
+    assert api.heard[before + 2 :] == ["GET /v1/away", "GET /v1/abroad"]
+    assert len(api.strangers) == strangers
+
+
 LOOK = """
 import os, re, requests
 def count(piece):

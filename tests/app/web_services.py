@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import ssl
 import threading
 import urllib.request
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,6 +46,7 @@ class ApiServer:
     """Requests with the right token, or below `/open/` with none, as `GET /path`."""
     strangers: list[str] = field(default_factory=list[str])
     """All others."""
+    ended: threading.Event = field(default_factory=threading.Event)
 
     def url(self, path: str = "") -> str:
         return f"https://localhost:{self.port}{path}"
@@ -81,6 +83,25 @@ class _ApiHandler(BaseHTTPRequestHandler):
                 return self._say(200, BIRDS, ETag=TAG)
             case "/v1/unkept":
                 return self._say(200, BIRDS, **{"Cache-Control": "private, no-store"})
+            case "/v1/moved":
+                return self._say(302, None, Location="/v1/birds")
+            case "/v1/away":
+                return self._say(302, None, Location="/v2/birds")
+            case "/v1/abroad":
+                # The same server by a name that no connection has.
+                return self._say(302, None, Location=f"https://127.0.0.1:{self.server_of.port}/v1/birds")
+            case "/v1/endless":
+                return self._stream(b"[" + b"1," * (1 << 15), pieces=1 << 20)
+            case "/v1/bomb":
+                # A thousand times as much when it is opened, to whoever wants it compressed or not.
+                return self._stream(gzip.compress(b" " * (64 << 20)), pieces=1, encoding="gzip")
+            case "/v1/slow":
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.flush()
+                self.server_of.ended.wait(60)
+                self.close_connection = True
+                return None
             case "/v1/busy":
                 return self._say(429, {"error": "too many"})
             case _:
@@ -88,8 +109,17 @@ class _ApiHandler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer
 
+    def _stream(self, piece: bytes, *, pieces: int, encoding: str = "identity") -> None:
+        self.send_response(200)
+        self.send_header("Content-Encoding", encoding)
+        self.end_headers()
+        self.close_connection = True
+        with suppress(OSError):
+            for _ in range(pieces):
+                self.wfile.write(piece)
+
     def _say(self, status: int, value: object, **headers: str) -> None:
-        text = b"" if status == 304 else json.dumps(value).encode()
+        text = b"" if value is None else json.dumps(value).encode()
         self.send_response(status)
         for name, said in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, said)
@@ -122,6 +152,7 @@ def api_server(directory: Path) -> Generator[ApiServer]:
         try:
             yield server
         finally:
+            server.ended.set()
             sockets.shutdown()
             thread.join()
 

@@ -355,3 +355,9 @@ def changed(broker: BrokerClient, database: Shop, **settings: Any) -> Generator[
 
 def printed(code: str) -> str:
     return subprocess.run([PYTHON, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("name", ["connection", "files", "tool"])
+def test_what_a_notebook_in_a_kernel_takes_from_cellwright_is_there_outside_too(name: str) -> None:
+    assert name in cellwright.__all__
+    assert getattr(cellwright, name) is getattr(cellwright_cells, name)

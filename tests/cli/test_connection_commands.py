@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cellwright.data.connections import connections_at
-from cellwright.secrets import kept_secrets
+from cellwright.secrets import FoundSecret, find_secret, kept_secrets
 from tests.cli.in_process import run_here
 from tests.data.shop import READER_PASSWORD, WRITER_PASSWORD, Shop, broker_client, new_shop, shop_server
 
@@ -146,6 +146,44 @@ def test_a_server_is_named_with_its_secret_from_a_pipe_written_to_after_a_yes_an
     run_here(home, "data", "forget", "shop")
     assert "shop" not in connections_at(home)
     assert not [name for name in kept_secrets(home) if name.startswith("data:shop")]
+
+
+def test_a_warehouse_is_said_to_be_never_tried_where_it_is_named(home: Path) -> None:
+    words = ("data", "connect", "depot", "--kind", "snowflake", "--option", "account=acme", "--user", "reader")
+    shown = run_here(home, *words, "--database", "shop", "--no-secret", "--no-test")
+    assert "It was never tried against the service: say what you see." in shown.stderr
+    assert told(home, "connect", "depot", "--no-secret", "--no-test")["is_untried"] is True
+    run_here(home, "data", "connect", "usual", "--kind", "postgres", "--host", "h", "--database", "d", "--user", "u",
+             "--no-secret", "--no-test")  # fmt: skip
+    assert told(home, "connect", "usual", "--no-secret", "--no-test")["is_untried"] is False
+
+
+def test_a_secret_comes_one_way_and_what_is_given_takes_the_place_of_what_was(home: Path) -> None:
+    named = ("data", "connect", "oneway", "--no-test")
+    where = ("--kind", "postgres", "--host", "h", "--database", "d", "--user", "u")
+
+    def given(*words: str, typed: str = "") -> tuple[str, tuple[str, ...], bool]:
+        """What is told of its secret, the command, and whether one is kept."""
+        secret = json.loads(run_here(home, *named, *words, "--json", typed=typed).stdout)["secret"]
+        return secret, connections_at(home)["oneway"].secret_command, "data:oneway" in kept_secrets(home)
+
+    command = ("--secret-command", "op read x")
+    assert given(*where, *command) == ("command", ("op", "read", "x"), False)
+    # What changes something else leaves it as it is.
+    assert given("--rows", "5") == ("command", ("op", "read", "x"), False)
+    assert given("--stdin", "--file", typed="canary-piped-31\n") == ("file", (), True)
+    assert find_secret(home, "data:oneway") == FoundSecret(value="canary-piped-31", source="file")
+    # What is kept would go first.
+    assert given(*command) == ("command", ("op", "read", "x"), False)
+    # The writer's may be piped in beside a command for the reader.
+    assert given(*command, "--writer", "w", "--stdin", "--file", typed="canary-writer-31\n")[0] == "command"
+    assert "data:oneway:writer" in kept_secrets(home)
+    assert given("--no-secret") == ("", (), False)
+    for several in ((*command, "--stdin"), (*command, "--no-secret"), ("--stdin", "--no-secret")):
+        shown = run_here(home, *named, *several, typed="canary-dropped\n", code=2).stderr
+        assert f"A secret comes one way, not by {several[0]} and {several[-1]}." in shown
+    assert connections_at(home)["oneway"].secret_command == ()
+    run_here(home, "data", "forget", "oneway")
 
 
 @pytest.mark.slow

@@ -57,6 +57,10 @@ _FILLERS: Final = [
     "quotas",
     "quotes",
     "ratings",
+    "receipts",
+    "refunds",
+    "regions",
+    "reviews",
 ]
 _TABLES: Final = """
     create schema sales; create schema back_office;

@@ -85,12 +85,13 @@ class NotebookFiles:
         known = self.cache.find(key) if self.cache is not None and not asked.fresh else None
         if isinstance(known, FileList):
             return known
+        writes = self.cache.writes if self.cache is not None else 0
         found = await self.client.files(replace(asked, asker=self.asker))
         if self.cache is not None:
-            self.cache.keep(key, found)
+            self.cache.keep(key, found, writes)
             for entry in found.entries:
                 if entry.size is not None and not entry.is_folder:
-                    self.cache.keep((*key[:2], entry.path, "stat"), entry)
+                    self.cache.keep((*key[:2], entry.path, "stat"), entry, writes)
         return found
 
     async def stat(self, asked: StatFile) -> FileEntry:
@@ -99,9 +100,10 @@ class NotebookFiles:
         known = self.cache.find(key) if self.cache is not None and not asked.fresh else None
         if isinstance(known, FileEntry):
             return known
+        writes = self.cache.writes if self.cache is not None else 0
         found = await self.client.stat(replace(asked, asker=self.asker))
         if self.cache is not None:
-            self.cache.keep(key, found)
+            self.cache.keep(key, found, writes)
         return found
 
     async def read(self, asked: ReadFile) -> FilePart:

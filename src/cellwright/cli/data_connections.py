@@ -106,9 +106,10 @@ def connect(
     connection = _changed(known, name, kind, _with_whole_paths(given))
     if rows is not None and connection.kind not in SQL_KINDS:
         raise UserError(f"{a_connection(connection.kind)} has no rows.", hint="Leave --rows out; --seconds it has.")
+    is_kept_or_none = _is_kept_or_none(bool(secret_command), stdin=stdin and not writer, no_secret=no_secret)
     connection = replace(
         connection,
-        secret_command=tuple(secret_command.split()) or connection.secret_command,
+        secret_command=tuple(secret_command.split()) or (() if is_kept_or_none else connection.secret_command),
         writer=connection.writer if writer is None else writer,
         masked=connection.masked if mask is None else tuple(mask),
         limits=QueryLimits(
@@ -121,6 +122,9 @@ def connect(
         else tuple(str(folder.expanduser().resolve()) for folder in for_project),
     )
     store_connection(home, connection)
+    if secret_command:
+        # What is kept would go first.
+        forget_secret(home, connection.secret_name)
     kept = _keep_secret(home, connection, stdin=stdin, no_secret=no_secret, file=file, is_new_writer=bool(writer))
     view = anyio.run(_connected, settings, connection, kept, test_it)
     console.result(view, as_json, connection_tables.connected)
@@ -301,6 +305,14 @@ def _changed(known: DataConnection | None, name: str, kind: str, given: dict[str
     return DataConnection(name=name, kind=cast("SourceKind", kind), options=given)
 
 
+def _is_kept_or_none(is_told: bool, *, stdin: bool, no_secret: bool) -> bool:
+    """Whether no command tells the secret from now on: what is given takes the place of what was."""
+    given = {"--secret-command": is_told, "--stdin": stdin, "--no-secret": no_secret}
+    if len(several := [option for option, is_there in given.items() if is_there]) > 1:
+        raise UserError(f"A secret comes one way, not by {' and '.join(several)}.", hint="Say one of them.")
+    return stdin or no_secret
+
+
 def _keep_secret(
     home: Path, connection: DataConnection, *, stdin: bool, no_secret: bool, file: bool, is_new_writer: bool
 ) -> str:
@@ -308,21 +320,21 @@ def _keep_secret(
     if connection.kind in FILE_KINDS:
         return ""
     place = "file" if file else None
-    if is_new_writer and sys.stdin.isatty():
-        value = secret_from_person(f"Secret of the writer {connection.writer}")
-        keep_secret(home, connection.writer_secret_name, value.rstrip("\n"), place)
+    if is_new_writer and (stdin or sys.stdin.isatty()):
+        question = f"Secret of the writer {connection.writer}"
+        value = secret_from_stdin("a secret") if stdin else secret_from_person(question)
+        keep_secret(home, connection.writer_secret_name, value.rstrip("\r\n"), place)
     if connection.secret_command:
         return "command"
     if no_secret:
         forget_secret(home, connection.secret_name)
         return ""
     known = kept_secrets(home).get(connection.secret_name)
-    if not stdin and not sys.stdin.isatty():
+    if stdin and not is_new_writer:
+        return keep_secret(home, connection.secret_name, secret_from_stdin("a secret").rstrip("\r\n"), place)
+    if not sys.stdin.isatty():
         # A script that only changes an option: what is kept stays, and a variable may hand one over.
         return known or ""
-    if stdin:
-        name = connection.writer_secret_name if is_new_writer else connection.secret_name
-        return keep_secret(home, name, secret_from_stdin("a secret").rstrip("\r\n"), place)
     value = secret_from_person(f"Secret of {connection.name}{', empty keeps it' if known else ''}")
     return keep_secret(home, connection.secret_name, value, place) if value else known or ""
 

@@ -1,7 +1,8 @@
 """What was read of files, kept while a notebook is open: a rerun, or a branch, of the same cell fetches nothing.
 
 Small ranges are kept as bytes, large ones as the sealed memory they came in: descriptors are few. What was asked under
-other settings or of another version is another entry. Never used for a proof.
+other settings or of another version is another entry; what was on its way when it was emptied is not kept. Never used
+for a proof.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class _KeptPart:
 class FileCache:
     """Of one open notebook."""
 
+    writes: int = 0
+    """How often it was emptied."""
     _answers: OrderedDict[Hashable, Known] = field(default_factory=OrderedDict[Hashable, Known])
     _parts: OrderedDict[Hashable, _KeptPart] = field(default_factory=OrderedDict[Hashable, _KeptPart])
     _bytes: int = 0
@@ -42,8 +45,10 @@ class FileCache:
         """A list or an entry that was kept."""
         return self._answers.get(key)
 
-    def keep(self, key: Hashable, answer: Known) -> None:
-        """Keep a list or an entry."""
+    def keep(self, key: Hashable, answer: Known, writes: int) -> None:
+        """Keep a list or an entry, unless it was asked for after fewer writes."""
+        if writes != self.writes:
+            return
         self._answers[key] = answer
         while len(self._answers) > _MAX_ANSWERS:
             self._answers.popitem(last=False)
@@ -75,6 +80,7 @@ class FileCache:
 
     def clear(self) -> None:
         """Forget all."""
+        self.writes += 1
         self._answers.clear()
         for key in list(self._parts):
             self._drop(key)

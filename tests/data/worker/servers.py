@@ -64,9 +64,9 @@ class DataServer:
         }
         return opening | changes
 
-    def wait_until(self, is_so: Callable[[list[str]], bool]) -> None:
+    def wait_until(self, is_so: Callable[[list[str]], bool], seconds: float = PATIENCE_SECONDS) -> None:
         """Until the server's list is so. What runs would run for hours: that it is gone, somebody ended it."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + seconds
         while not is_so(self.running()):
             assert time.monotonic() < deadline, self.running()
             threading.Event().wait(0.02)

@@ -245,13 +245,13 @@ def test_a_cancelled_statement_is_gone_from_the_server(data_server: DataServer, 
     data_server.wait_until(lambda running: _is_among(data_server, running))
     worker.send(kind="cancel")
     assert worker.answer().failure == ("cancelled", "It was cancelled.")
-    data_server.wait_until(lambda running: not _is_among(data_server, running))
+    wait_until_gone(data_server)
     assert worker.query("SELECT 1 AS one").rows == [{"one": 1}]
 
 
 def test_a_statement_beyond_its_time_is_gone_from_the_server(data_server: DataServer, worker: DrivenWorker) -> None:
     assert worker.query(data_server.long_running, seconds=1).failure == ("time", "It took more than 1 seconds.")
-    data_server.wait_until(lambda running: not _is_among(data_server, running))
+    wait_until_gone(data_server)
     assert worker.query("SELECT 1 AS one").rows == [{"one": 1}]
 
 
@@ -268,7 +268,7 @@ def test_a_broker_that_hangs_up_ends_the_worker_and_its_statement(data_server: D
         driven.start(data_server.long_running)
         data_server.wait_until(lambda running: _is_among(data_server, running))
         driven.connection.close()
-        data_server.wait_until(lambda running: not _is_among(data_server, running))
+        wait_until_gone(data_server)
         assert driven.process.wait(30) == 0
 
 
@@ -278,7 +278,12 @@ def test_a_killed_worker_takes_its_statement_with_it(postgres_data: DataServer) 
         driven.start(postgres_data.long_running)
         postgres_data.wait_until(lambda running: _is_among(postgres_data, running))
         driven.process.send_signal(signal.SIGKILL)
-        postgres_data.wait_until(lambda running: not _is_among(postgres_data, running))
+        wait_until_gone(postgres_data)
+
+
+def wait_until_gone(server: DataServer) -> None:
+    """By the server's own list, two seconds after what ended it at most."""
+    server.wait_until(lambda running: not _is_among(server, running), seconds=2)
 
 
 def _is_among(server: DataServer, running: list[str]) -> bool:
