@@ -42,10 +42,10 @@ def ask(request: dict[str, Any]) -> DataReply:
         case {"kind": "failed", "error": "missing", "message": str(message)}:
             close_all(reply.descriptors)
             raise ConnectionFileMissing(message)
-        case {"kind": "costly", "rows": int(rows)}:
+        case {"kind": "costly", "expected": str(expected)}:
             why = (
-                f"The database expects to read about {rows:,} rows for this: more than it may unasked. "
-                "Ask for less; a person can let the connection read more."
+                f"The database expects to read {expected} for this: more than it may unasked. "
+                "Ask for less; a person can let the connection read more (`ask_above_rows`, `ask_above_megabytes`)."
             )
         case {"kind": "failed", "message": str(message)}:
             why = " ".join(filter(None, (message, str(reply.body.get("hint", "")))))

@@ -52,7 +52,7 @@ def shop() -> Generator[Shop]:
 @pytest.fixture
 def client(shop: Shop, tmp_path: Path) -> Generator[BrokerClient]:
     with broker_client(tmp_path / "home") as client:
-        name_connection(client.launch.home, shop.connection(ask_above_rows=10**15))
+        name_connection(client.launch.home, shop.connection(ask_above_rows=10**15, ask_above_megabytes=10**12))
         yield client
 
 

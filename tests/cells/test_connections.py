@@ -260,8 +260,8 @@ def test_a_query_that_would_read_much_is_not_sent_and_says_why(
     with changed(broker, database, ask_above_rows=100), pytest.raises(ConnectionFailed) as failed:
         shop.sql("select sum(amount) from orders")
     assert str(failed.value) == snapshot(
-        "The database expects to read about 3,000 rows for this: more than it may unasked. "
-        "Ask for less; a person can let the connection read more."
+        "The database expects to read about 3,000 rows, 18 kB for this: more than it may unasked. "
+        "Ask for less; a person can let the connection read more (`ask_above_rows`, `ask_above_megabytes`)."
     )
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from cellwright.data.connections import connections_at
-from cellwright.secrets import FoundSecret, find_secret, kept_secrets
+from cellwright.data.connections import connections_at, store_connection
+from cellwright.policy.money import parse_money
+from cellwright.secrets import FoundSecret, find_secret, keep_secret, kept_secrets
 from tests.cli.in_process import run_here
+from tests.cli.terminal import on_terminal
 from tests.data.shop import READER_PASSWORD, WRITER_PASSWORD, Shop, broker_client, new_shop, shop_server
 
 
@@ -184,6 +186,31 @@ def test_a_secret_comes_one_way_and_what_is_given_takes_the_place_of_what_was(ho
         assert f"A secret comes one way, not by {several[0]} and {several[-1]}." in shown
     assert connections_at(home)["oneway"].secret_command == ()
     run_here(home, "data", "forget", "oneway")
+
+
+@pytest.mark.slow
+def test_a_query_that_reads_much_is_asked_about_in_a_terminal_and_refused_in_a_script(home: Path, shop: Shop) -> None:
+    connection = shop.connection("much", ask_above_rows=1000, price_per_terabyte=parse_money("1000000 EUR"))
+    store_connection(home, connection)
+    keep_secret(home, connection.secret_name, READER_PASSWORD, "file")
+    query = ("data", "query", "much", "select id from orders")
+    said = "The database expects to read about 3,000 rows, 24 kB, 0.02 EUR for this."
+    for words in (query, (*query, "--json")):
+        refused = run_here(home, *words, code=3)
+        assert said in refused.stderr
+        assert "Say --yes if that is meant." in refused.stderr
+    assert len(told(home, *query[1:], "--yes", "--rows", "7")["rows"]) == 7
+    program = [sys.executable, "-I", "-c", "from cellwright.cli.entry import main; main()", *query]
+    variables = {"CELLWRIGHT_HOME": str(home), "PATH": os.environ["PATH"], "TERM": "dumb", "COLUMNS": "200"}
+    for answer, code, shown in (("n", 3, "Nothing was done."), ("y", 0, "1,000 rows")):
+        with on_terminal(program, environment=variables, folder=home) as terminal:
+            terminal.wait_for(said)
+            terminal.wait_for("Go on?")
+            terminal.type(f"{answer}\n")
+            terminal.wait_for(shown)
+            assert terminal.end() == code
+    outcomes = [line["outcome"] for line in told(home, "statements", "much")["statements"]]
+    assert outcomes == ["done", "costly", "costly", "done", "costly", "costly", "costly"]
 
 
 @pytest.mark.slow

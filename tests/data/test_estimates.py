@@ -6,8 +6,21 @@ from decimal import Decimal
 
 import pytest
 
-from cellwright.data.estimates import count_words, estimate_words
+from cellwright.data.connections import DataConnection
+from cellwright.data.estimates import (
+    costly_words,
+    count_words,
+    estimate_words,
+    expected_cost,
+    is_too_much,
+    with_agreement,
+)
+from cellwright.data.messages import CostlyQuery, RunQuery
 from cellwright.policy.money import Money
+
+SHOP = DataConnection(name="shop", kind="snowflake", ask_above_rows=1_000, ask_above_megabytes=5)
+ASKED = RunQuery(connection="shop", statement="select 1")
+DEAR = Money(amount=Decimal("6.25"), currency="USD")
 
 
 @pytest.mark.parametrize(
@@ -25,6 +38,48 @@ from cellwright.policy.money import Money
 )
 def test_an_estimate_is_told_in_two_digits(rows: int | None, bytes: int | None, price: str | None, words: str) -> None:
     assert estimate_words(rows, bytes, Money(amount=Decimal(price)) if price else None) == words
+
+
+@pytest.mark.parametrize(
+    ("rows", "bytes", "price", "expected"),
+    [
+        (None, None, DEAR, None),
+        (None, 2 * 10**12, DEAR, CostlyQuery(bytes=2 * 10**12, price="12.5000 USD")),
+        (7, 2 * 10**12, None, CostlyQuery(rows=7, bytes=2 * 10**12)),
+        (7, None, DEAR, CostlyQuery(rows=7)),
+    ],
+)
+def test_what_is_charged_by_the_byte_has_a_price_without_rows(
+    rows: int | None, bytes: int | None, price: Money | None, expected: CostlyQuery | None
+) -> None:
+    assert expected_cost(rows, bytes, price) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "bytes", "is_asked"),
+    [
+        (1_000, 5_000_000, False),
+        (1_001, None, True),
+        (None, 5_000_000, False),
+        (None, 5_000_001, True),
+        (10, 5_000_001, True),
+    ],
+)
+def test_more_than_the_connection_allows_is_asked_about_once(
+    rows: int | None, bytes: int | None, is_asked: bool
+) -> None:
+    expected = CostlyQuery(rows=rows, bytes=bytes)
+    assert is_too_much(expected, SHOP, ASKED) is is_asked
+    agreed = with_agreement(ASKED, expected)
+    assert not is_too_much(expected, SHOP, agreed)
+    more = CostlyQuery(rows=None if rows is None else rows + 9_000, bytes=None if bytes is None else bytes * 2)
+    assert is_too_much(more, SHOP, agreed)
+
+
+def test_a_person_is_told_in_words_what_would_be_read() -> None:
+    dear = CostlyQuery(rows=41_234_567, bytes=3_210_000_000, price="0.0201 USD")
+    told = "The database expects to read about 41 million rows, 3.2 GB, 0.02 USD for this."
+    assert costly_words(dear) == told
 
 
 def test_one_is_one() -> None:

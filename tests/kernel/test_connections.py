@@ -245,7 +245,7 @@ with os.fdopen(read_end) as pipe:
 async def test_an_interrupt_takes_a_query_back_and_the_next_is_answered(
     open_in: Opener, client: BrokerClient, shop: Shop
 ) -> None:
-    store_connection(client.launch.home, shop.connection(ask_above_rows=10**15))
+    store_connection(client.launch.home, shop.connection(ask_above_rows=10**15, ask_above_megabytes=10**12))
     try:
         async with open_in(CONNECT, f"shop.sql({ENDLESS!r})") as notebook:
             call = notebook.run("all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -273,6 +274,19 @@ def test_an_envelope_of_another_run_or_project_allows_nothing() -> None:
 def test_an_earlier_answer_is_remembered() -> None:
     decided = judge(NETWORK, rules_of(), grants=[granted(ReadFile(path="x")), granted(NETWORK)], run="r1", now=NOW)
     assert decided == Allow(reason="ada allowed it.", basis="answer to question q1")
+
+
+def test_a_costly_read_is_asked_about_whatever_was_agreed_before_it_was_known() -> None:
+    read = QueryConnection(connection="sales", access="read", statement="x")
+    costly = replace(read, touches="The database expects to read about 3.2 TB for this.")
+    rules = rules_of(user=rule("query-connection", "allow", connections=["sales"], access=["read"]))
+    assert (verdict(read, rules), verdict(costly, rules)) == ("Allow", "Ask")
+    assert "more than the connection lets pass unasked" in judge(costly, rules, run="r1", now=NOW).reason
+    assert verdict(read, rules_of(), envelope=agreed(read)) == "Allow"
+    assert verdict(costly, rules_of(), envelope=agreed(read)) == "Ask"
+    assert verdict(costly, rules_of(), grants=[granted(read), granted(costly)]) == "Ask"
+    assert verdict(costly, rules_of(), grants=[granted(costly, "once")]) == "Allow"
+    assert verdict(costly, rules_of(user=rule("query-connection", "deny"))) == "Deny"
 
 
 def test_neither_envelope_nor_answer_turns_a_no_into_a_yes() -> None:

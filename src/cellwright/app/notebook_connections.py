@@ -7,6 +7,7 @@ rules, envelope and people to say; a person who opened the notebook themselves n
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +27,7 @@ from cellwright.data.catalogue import Catalogue
 from cellwright.data.connection_options import API_METHODS, READ_METHODS, S3_METHODS, read_methods
 from cellwright.data.connections import DataConnection, QueryLimits, connections_at, find_connection, require_way
 from cellwright.data.dialects import Dialect
+from cellwright.data.estimates import LET_MORE_PASS, costly_words
 from cellwright.data.exchanges.requests import RefusedRequest, read_target
 from cellwright.data.file_cache import FileCache
 from cellwright.data.messages import (
@@ -119,7 +121,7 @@ class NotebookConnections:
             raise UserError("The host does not understand this question.", hint="Use cellwright.connection.") from None
         match request:
             case RunQuery():
-                return await self._query(replace(request, asker=self.asker, agreed_rows=0))
+                return await self._query(replace(request, asker=self.asker, agreed_rows=0, agreed_bytes=0))
             case ListFiles() | StatFile() | ReadFile():
                 self._check(request.connection, file_words(request))
                 return await self.files.answer(request, _answer)
@@ -140,7 +142,7 @@ class NotebookConnections:
         writes = self.cache.writes if self.cache is not None else 0
         found = await self.client.query(replace(asked, asker=self.asker))
         if isinstance(found, CostlyQuery):
-            raise RefusedByPolicy(costly_words(found), hint="Ask for less; a person can let the connection read more.")
+            raise RefusedByPolicy(costly_words(found), hint=LET_MORE_PASS)
         self.queried.append(
             ProvenQuery(
                 connection=asked.connection,
@@ -153,6 +155,15 @@ class NotebookConnections:
         if self.cache is not None:
             self.cache.keep(key, found, writes)
         return found
+
+    async def foresee(self, asked: RunQuery) -> CostlyQuery | None:
+        """What a query would take, if a person has to agree to it first; None where it may not be asked at all."""
+        if not self.may_use(asked.connection, statement=asked.statement):
+            return None
+        if self.cache is not None and (known := self.cache.find(await self._key(asked))) is not None:
+            os.close(known.descriptor)
+            return None
+        return await self.client.foresee(replace(asked, asker=self.asker))
 
     async def _query(self, asked: RunQuery) -> ServiceAnswer:
         found = await self.query(asked)
@@ -301,13 +312,6 @@ def file_words(asked: ListFiles | StatFile | ReadFile) -> str:
 def allowed_methods(connection: DataConnection) -> tuple[str, ...]:
     """Methods that an API or an object store takes."""
     return read_methods(connection.options, S3_METHODS if connection.kind == "s3" else API_METHODS)
-
-
-def costly_words(costly: CostlyQuery) -> str:
-    """Why a query was not sent."""
-    size = f", {costly.bytes / 1e9:,.1f} GB" if costly.bytes else ""
-    price = f", {costly.price}" if costly.price else ""
-    return f"The database expects to read about {costly.rows:,} rows for this{size}{price}: more than it may unasked."
 
 
 def _answer(reply: dict[str, Any]) -> ServiceAnswer:

@@ -29,6 +29,7 @@ from cellwright.data.connections import (
     remove_connection,
     store_connection,
 )
+from cellwright.data.estimates import costly_words, with_agreement
 from cellwright.data.messages import (
     Asker,
     CostlyQuery,
@@ -206,8 +207,8 @@ def query(
     asked = RunQuery(connection=name, statement=text, rows=None if out else rows, form=form, asker=_me())
     found = anyio.run(_client(settings).query, asked)
     if isinstance(found, CostlyQuery):
-        _agree(connection_tables.costly_words(found), yes=yes, as_json=as_json)
-        found = anyio.run(_client(settings).query, replace(asked, agreed_rows=found.rows))
+        _agree(costly_words(found), yes=yes, as_json=as_json)
+        found = anyio.run(_client(settings).query, with_agreement(asked, found))
     assert not isinstance(found, CostlyQuery)
     with os.fdopen(found.descriptor, "rb") as result:
         if out is not None:

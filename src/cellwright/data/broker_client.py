@@ -24,6 +24,7 @@ from cellwright.data.messages import (
     FileEntry,
     FileList,
     FilePart,
+    ForeseeQuery,
     GiveSecrets,
     ListFiles,
     ListStatements,
@@ -71,6 +72,11 @@ class BrokerClient:
         if reply["kind"] == "costly":
             return _COSTLY.validate_python(_fields(reply))
         return _RESULT.validate_python(_fields(reply) | {"descriptor": descriptor})
+
+    async def foresee(self, asked: RunQuery) -> CostlyQuery | None:
+        """What a query would take, if a person has to agree to it first; it is not sent. Raises as `query` does."""
+        reply, _ = await self._ask(ForeseeQuery(query=asked))
+        return _COSTLY.validate_python(_fields(reply)) if reply["kind"] == "costly" else None
 
     async def schema(self, asked: ReadSchema) -> Catalogue:
         """What a connection shows."""

@@ -82,6 +82,8 @@ class DataConnection:
     limits: QueryLimits = field(default_factory=QueryLimits)
     ask_above_rows: int = 20_000_000
     """A query that the server expects to read more for is asked about first."""
+    ask_above_megabytes: int = 100_000
+    """The same in bytes: all that some warehouses say, and what they charge for."""
     price_per_terabyte: Money | None = None
     """What the warehouse charges for what is read."""
     masked: tuple[str, ...] = ()
@@ -267,6 +269,7 @@ class _ConnectionTable(StrictTable):
     writer: str = ""
     limits: _LimitsTable = _LimitsTable()
     ask_above_rows: Annotated[int, Field(ge=1)] = 20_000_000
+    ask_above_megabytes: Annotated[int, Field(ge=1)] = 100_000
     price_per_terabyte: str | None = None
     masked: _Words = ()
     functions: _Words = ()
@@ -296,6 +299,7 @@ def _connection_of(toml: TomlText, name: str, table: _ConnectionTable) -> DataCo
         writer=table.writer,
         limits=QueryLimits(**table.limits.model_dump()),
         ask_above_rows=table.ask_above_rows,
+        ask_above_megabytes=table.ask_above_megabytes,
         price_per_terabyte=price,
         masked=table.masked,
         functions=table.functions,
@@ -313,7 +317,7 @@ def _table_of(connection: DataConnection) -> tomlkit.items.Table:
     plain = DataConnection(name=connection.name, kind=connection.kind)
     table = tomlkit.table()
     table.add("kind", connection.kind)
-    for key in ("secret_command", "writer", "ask_above_rows", "masked", "functions", "projects"):
+    for key in ("secret_command", "writer", "ask_above_rows", "ask_above_megabytes", "masked", "functions", "projects"):
         if (value := getattr(connection, key)) != getattr(plain, key):
             table.add(key, list(value) if isinstance(value, tuple) else value)
     if connection.price_per_terabyte is not None:

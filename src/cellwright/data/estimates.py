@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
-from cellwright.policy.money import Money
+from cellwright.data.connections import DataConnection
+from cellwright.data.messages import CostlyQuery, RunQuery
+from cellwright.policy.money import Money, parse_money
 
 _LARGE: Final = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 _SIZES: Final = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _CENT: Final = Decimal("0.01")
 _WHOLE_FROM: Final = 100
+_TERABYTE: Final = 10**12
+
+
+def expected_cost(rows: int | None, bytes: int | None, per_terabyte: Money | None) -> CostlyQuery | None:
+    """What a server expects of a query, with its price; None: it says nothing."""
+    if rows is None and bytes is None:
+        return None
+    return CostlyQuery(rows=rows, bytes=bytes, price=_price_of(per_terabyte, bytes))
+
+
+def is_too_much(expected: CostlyQuery, connection: DataConnection, asked: RunQuery) -> bool:
+    """Whether a person has to agree first, and has not."""
+    rows, size = expected.rows or 0, expected.bytes or 0
+    is_above = rows > connection.ask_above_rows or size > connection.ask_above_megabytes * 10**6
+    is_agreed = size <= asked.agreed_bytes if expected.rows is None else rows <= asked.agreed_rows
+    return is_above and not is_agreed
+
+
+def with_agreement(asked: RunQuery, expected: CostlyQuery) -> RunQuery:
+    """The query, with a person's yes to that much."""
+    return replace(asked, agreed_rows=expected.rows or 0, agreed_bytes=expected.bytes or 0)
+
+
+def costly_words(expected: CostlyQuery) -> str:
+    """What a person is told of a query that was not sent."""
+    return f"The database expects to read {expected_words(expected)} for this."
+
+
+LET_MORE_PASS: Final = (
+    "Ask for less; a person can let the connection read more (`ask_above_rows`, `ask_above_megabytes`)."
+)
+"""What to do where nobody can be asked."""
+
+
+def expected_words(expected: CostlyQuery) -> str:
+    """See `estimate_words`."""
+    return estimate_words(expected.rows, expected.bytes, parse_money(expected.price))
 
 
 def estimate_words(rows: int | None, bytes: int | None, price: Money | None) -> str:
@@ -47,6 +87,12 @@ def _size(count: int) -> str:
 def _figure(value: float) -> str:
     """Two digits are enough for an estimate."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+
+
+def _price_of(per_terabyte: Money | None, size: int | None) -> str:
+    if per_terabyte is None or size is None:
+        return ""
+    return str(replace(per_terabyte, amount=round(per_terabyte.amount * size / _TERABYTE, 4)))
 
 
 def _price(price: Money) -> str:

@@ -51,9 +51,19 @@ class RunQuery:
     seconds: float | None = None
     agreed_rows: int = 0
     """A person agreed that so many are read for it."""
+    agreed_bytes: int = 0
+    """The same where the server says bytes and no rows."""
     form: ResultForm = "arrow"
     asker: Asker = field(default_factory=Asker)
     kind: Literal["query"] = "query"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeseeQuery:
+    """Whether a query would take more than its connection lets pass unasked; it is not sent."""
+
+    query: RunQuery
+    kind: Literal["foresee"] = "foresee"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +193,7 @@ class StopBroker:
 
 BrokerRequest = (
     RunQuery
+    | ForeseeQuery
     | ReadSchema
     | TryConnection
     | RehearseWrite
@@ -252,8 +263,9 @@ class QueryResult:
 class CostlyQuery:
     """It was not sent: it would take more than the connection lets pass unasked."""
 
-    rows: int
+    rows: int | None = None
     bytes: int | None = None
+    """What the server expects to read; None: it does not say."""
     price: str = ""
     """Empty: the source charges nothing, or nobody knows."""
 

@@ -152,7 +152,12 @@ class QueryConnection:
     access: Access
     statement: str
     touches: str = ""
-    """What a rehearsal of a change showed."""
+    """What a rehearsal of a change showed, or what the server expects to read for a costly query."""
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether it reads more than its connection lets pass unasked."""
+        return self.access == "read" and bool(self.touches)
 
     def describe(self) -> str:
         """What will happen, for a person."""

@@ -129,6 +129,8 @@ def is_allowed_once(about: Action) -> bool:
     match about:
         case Spend() | QueryConnection(access="write") | CallServerTool(may_change=True):
             return True
+        case QueryConnection():
+            return about.is_costly
         case _:
             return False
 

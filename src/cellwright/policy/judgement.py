@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
 
-from cellwright.policy.actions import Action, Kind
+from cellwright.policy.actions import Action, Kind, QueryConnection
 from cellwright.policy.approvals import AgreedEnvelope, Grant, QuestionId
 from cellwright.policy.built_in import default_for
 from cellwright.policy.envelope import covers
@@ -52,6 +52,7 @@ class Ask:
 
 
 Verdict = Allow | Deny | Ask
+_COSTLY = "It reads more than the connection lets pass unasked (`ask_above_rows`, `ask_above_megabytes`)."
 _VERDICTS: dict[RuleEffect, type[Verdict]] = {kind.says: kind for kind in (Allow, Deny, Ask)}
 
 
@@ -83,10 +84,15 @@ def judge(
     if isinstance(target, Malformed):
         return Deny(reason=target.reason, basis=MALFORMED)
     verdict = _by_rules(action.kind, target, rules)
+    is_costly = isinstance(action, QueryConnection) and action.is_costly
+    if is_costly and isinstance(verdict, Allow):
+        # Leave to read a connection was given before anybody knew how much.
+        verdict = Ask(reason=_COSTLY, basis=verdict.basis)
     if not isinstance(verdict, Ask):
         return verdict
     if (
-        envelope is not None
+        not is_costly
+        and envelope is not None
         and envelope.run == run
         and envelope.envelope.project == rules.project
         and covers(envelope.envelope, action)

@@ -69,14 +69,15 @@ class PlainCaller:
 
     toolset: Toolset
 
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+    async def call(self, flow: Flow, call: ToolCall, permitted: tuple[Action, ...] = ()) -> ToolResult:
         """The tool's own result, or that it took too long."""
         prepared = prepare(self.toolset, call)
         if isinstance(prepared, ToolError):
             return prepared
         run, seconds = prepared.tool.run, prepared.tool.seconds
         with anyio.move_on_after(seconds):
-            return await _outcome(call, lambda: run(prepared.arguments, CallContext(call=call, flow=flow)))
+            calling = CallContext(call=call, flow=flow, permitted=permitted)
+            return await _outcome(call, lambda: run(prepared.arguments, calling))
         return ToolError(kind="timed-out", message=f"{call.name} was stopped after {seconds:g} s.")
 
 
@@ -149,17 +150,17 @@ class RecordedCaller:
     fit: ResultFit
     """What is found in the world after a crash is made fit like any other result."""
 
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+    async def call(self, flow: Flow, call: ToolCall, permitted: tuple[Action, ...] = ()) -> ToolResult:
         """The result, from the record if there is one."""
         prepared = prepare(self.inner.toolset, call)
         if isinstance(prepared, ToolError):
             return prepared
-        calling, tool = CallContext(call=call, flow=flow), prepared.tool
+        calling, tool = CallContext(call=call, flow=flow, permitted=permitted), prepared.tool
         if tool.own_steps:
-            return await self.fit.fit(calling, await self.inner.call(flow, call))
+            return await self.fit.fit(calling, await self.inner.call(flow, call, permitted))
 
         async def work() -> Json:
-            return result_json(await self.fit.fit(calling, await self.inner.call(flow, call)))
+            return result_json(await self.fit.fit(calling, await self.inner.call(flow, call, permitted)))
 
         effect = None
         if tool.changes:
@@ -223,12 +224,16 @@ class GuardedCaller:
 
     async def _together(self, flow: Flow, calls: Sequence[ToolCall]) -> list[ToolResult]:
         permits = [await self._permit(flow, call) for call in calls]
-        going = [call for call, permit in zip(calls, permits, strict=True) if isinstance(permit, tuple)]
+        going = [
+            (call, tuple(each.action for each in permit))
+            for call, permit in zip(calls, permits, strict=True)
+            if isinstance(permit, tuple)
+        ]
         if len(going) == 1:
             # Not in a parallel branch: a tool may have several steps of its own.
-            ran = iter([await self.inner.call(flow, going[0])])
+            ran = iter([await self.inner.call(flow, *going[0])])
         else:
-            ran = iter(await flow.parallel(*(self.inner.call(flow, call) for call in going)) if going else [])
+            ran = iter(await flow.parallel(*(self.inner.call(flow, *each) for each in going)) if going else [])
         results: list[ToolResult] = [next(ran) if isinstance(permit, tuple) else permit for permit in permits]
         for permit, result in zip(permits, results, strict=True):
             if isinstance(permit, tuple):

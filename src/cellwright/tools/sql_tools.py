@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Field
@@ -17,7 +19,9 @@ from cellwright.analyst.profile import one_line
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.catalogue_text import catalogue_text
 from cellwright.data.dialects import Dialect
+from cellwright.data.estimates import costly_words
 from cellwright.data.messages import (
+    CostlyQuery,
     MakeWrite,
     QueryResult,
     ReadSchema,
@@ -53,6 +57,10 @@ class SqlAccess(Protocol):
         """Rows; the descriptor is the caller's to close."""
         ...
 
+    async def foresee(self, asked: RunQuery) -> CostlyQuery | None:
+        """What a query would take, if a person has to agree to it first."""
+        ...
+
     async def schema(self, asked: ReadSchema) -> Catalogue:
         """What a connection shows."""
         ...
@@ -78,26 +86,40 @@ def sql_tools(access: SqlAccess) -> list[Tool]:
 
 
 def _query_tool(access: SqlAccess) -> Tool:
-    @tool(action=_reading(access), needs="query-connection", seconds=None)
-    async def query(connection: Connection, sql: Sql, rows: Rows = 50) -> ToolResult:
+    async def action(arguments: Any) -> Action | None:
+        asked = _asked(arguments.connection, arguments.sql, arguments.rows)
+        return await _costly(access, asked) or _reading(access)(arguments)
+
+    @tool(action=action, needs="query-connection", seconds=None)
+    async def query(connection: Connection, sql: Sql, context: CallContext, rows: Rows = 50) -> ToolResult:
         """Rows of a query, to look at. What the answer rests on is a cell of the notebook, not this."""
-        return await _rows(access, RunQuery(connection=connection, statement=sql, rows=rows, form="json"))
+        return await _rows(access, _asked(connection, sql, rows), context)
 
     return query
 
 
 def _sample_tool(access: SqlAccess) -> Tool:
-    @tool(action=_reading(access), needs="query-connection", seconds=None)
-    async def sample(
-        connection: Connection, table: Annotated[str, Field(min_length=1, max_length=300)], rows: Rows = 10
-    ) -> ToolResult:
-        """A few rows of a table."""
+    async def asked_of(connection: str, table: str, rows: int) -> RunQuery:
         catalogue = await access.schema(ReadSchema(connection=connection, tables=(table,)))
         if not catalogue.tables:
             raise UserError(f"There is no table {table!r}.", hint="`schema` shows those there are.")
         found = catalogue.tables[0]
-        statement = first_rows(found.schema, found.name, rows, await access.dialect(connection))
-        return await _rows(access, RunQuery(connection=connection, statement=statement, rows=rows, form="json"))
+        return _asked(connection, first_rows(found.schema, found.name, rows, await access.dialect(connection)), rows)
+
+    async def action(arguments: Any) -> Action | None:
+        if arguments.connection not in access.named:
+            return _reading(access)(arguments)
+        return await _costly(access, await asked_of(arguments.connection, arguments.table, arguments.rows))
+
+    @tool(action=action, needs="query-connection", seconds=None)
+    async def sample(
+        connection: Connection,
+        table: Annotated[str, Field(min_length=1, max_length=300)],
+        context: CallContext,
+        rows: Rows = 10,
+    ) -> ToolResult:
+        """A few rows of a table."""
+        return await _rows(access, await asked_of(connection, table, rows), context)
 
     return sample
 
@@ -167,10 +189,27 @@ def _reading(access: SqlAccess) -> Any:
     return action
 
 
-async def _rows(access: SqlAccess, asked: RunQuery) -> ToolResult:
+def _asked(connection: str, statement: str, rows: int) -> RunQuery:
+    return RunQuery(connection=connection, statement=statement, rows=rows, form="json")
+
+
+async def _costly(access: SqlAccess, asked: RunQuery) -> Action | None:
+    expected = await access.foresee(asked)
+    if expected is None:
+        return None
+    touches = costly_words(expected)
+    return QueryConnection(connection=asked.connection, access="read", statement=asked.statement, touches=touches)
+
+
+async def _rows(access: SqlAccess, asked: RunQuery, context: CallContext) -> ToolResult:
+    if any(isinstance(each, QueryConnection) and each.is_costly for each in context.permitted):
+        # A person agreed to this statement and to what it was expected to take: tables grow meanwhile.
+        asked = replace(asked, agreed_rows=sys.maxsize, agreed_bytes=sys.maxsize)
     found = await access.query(asked)
     with os.fdopen(found.descriptor, "rb") as result:
-        rows: list[list[Any]] = [json.loads(line) for line in result]
+        # What is kept was read before: whoever shares the memory shares the place in it.
+        text = os.pread(result.fileno(), os.fstat(result.fileno()).st_size, 0)
+    rows: list[list[Any]] = [json.loads(line) for line in text.splitlines()]
     names = [name for name, _ in found.columns]
     cut = f" (the first {len(rows)})" if found.cut else ""
     text = f"{len(rows)} rows{cut}\n{rows_text(found.columns, rows)}"

@@ -158,6 +158,8 @@ class CallContext:
     call: ToolCall
     flow: Flow
     """Only a tool with `own_steps` may use its verbs."""
+    permitted: tuple[Action, ...] = ()
+    """What the call wanted, and may do: asked of policy, and where policy says so of a person."""
 
     @property
     def key(self) -> str:

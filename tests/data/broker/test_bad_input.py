@@ -160,7 +160,7 @@ async def test_a_server_without_tls_is_refused_by_whoever_wants_it(client: Broke
 async def test_a_session_that_the_server_ends_in_the_middle_of_a_result_is_told_and_not_used_again(
     client: BrokerClient, shop: Shop
 ) -> None:
-    store_connection(client.launch.home, shop.connection(ask_above_rows=10**15))
+    store_connection(client.launch.home, shop.connection(ask_above_rows=10**15, ask_above_megabytes=10**12))
     failed = list[CellwrightError]()
 
     async def ask() -> None:

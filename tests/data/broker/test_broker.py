@@ -21,6 +21,7 @@ from cellwright.background import running_pid
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import broker_at
 from cellwright.data.connections import QueryLimits, store_connection
+from cellwright.data.estimates import expected_words
 from cellwright.data.messages import (
     Asker,
     CostlyQuery,
@@ -122,6 +123,19 @@ async def test_a_query_that_reads_much_is_told_before_it_is_sent(client: BrokerC
     [sent, costly] = await client.statements(ListStatements(most=2))
     assert (sent.outcome, costly.outcome) == ("done", "costly")
     assert sent.price == found.price
+
+
+@pytest.mark.slow
+async def test_much_is_told_in_bytes_too(client: BrokerClient, shop: Shop) -> None:
+    store_connection(client.launch.home, shop.connection(ask_above_megabytes=1))
+    wide = "select repeat('x', 1000)::char(1000) as filler, o.* from orders o, generate_series(1, 10) i"
+    found = await client.query(RunQuery(connection="shop", statement=wide))
+    assert isinstance(found, CostlyQuery)
+    assert found.bytes is not None
+    assert found.bytes > 1_000_000
+    [costly] = await client.statements(ListStatements(most=1))
+    assert (costly.outcome, costly.why) == ("costly", f"{expected_words(found)} would be read")
+    assert await rows_of(client, "select count(*) from customers") == [[30]]
 
 
 async def test_masked_columns_stay_on_the_server(client: BrokerClient, shop: Shop) -> None:

@@ -13,7 +13,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.cli.render import console
 from cellwright.data.catalogue import Catalogue, CatalogueTable
 from cellwright.data.estimates import count_words
-from cellwright.data.messages import CostlyQuery, FileList, QueryResult, RehearsedWrite
+from cellwright.data.messages import FileList, QueryResult, RehearsedWrite
 
 _UNTRIED: Final = "It was never tried against the service: say what you see."
 _MOST_TABLES: Final = 200
@@ -151,12 +151,6 @@ def rehearsal_words(name: str, rehearsed: RehearsedWrite) -> str:
     """What a person is asked before a write."""
     much = "nobody can say beforehand how many rows" if rehearsed.rows is None else f"{rehearsed.rows:,} rows"
     return f"This changes {much} in {name} ({', '.join(rehearsed.tables)}):\n{rehearsed.statement}"
-
-
-def costly_words(costly: CostlyQuery) -> str:
-    """What a person is asked before a query that reads much."""
-    price = f", for {costly.price}" if costly.price else ""
-    return f"The database expects to read about {costly.rows:,} rows for this{price}."
 
 
 def _shown(text: str) -> str:

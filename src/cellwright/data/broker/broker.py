@@ -67,6 +67,10 @@ class Broker:
         """The rows of a statement that only reads."""
         return await self._sql.query(asked, await self._connection(asked.connection, "sql", asked.asker.project))
 
+    async def foresee(self, asked: RunQuery) -> CostlyQuery | None:
+        """What a query would take, if a person has to agree to it first; it is not sent. Raises as `query` does."""
+        return await self._sql.foresee(asked, await self._connection(asked.connection, "sql", asked.asker.project))
+
     async def schema(self, asked: ReadSchema) -> tuple[DataConnection, Catalogue]:
         """What the connection shows."""
         connection = await self._connection(asked.connection, "sql")

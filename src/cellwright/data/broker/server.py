@@ -23,6 +23,7 @@ from cellwright.data.broker.worker_process import close_descriptor
 from cellwright.data.catalogue import CATALOGUE_JSON
 from cellwright.data.connections import find_connection
 from cellwright.data.descriptor_frames import receive_frame, send_frame
+from cellwright.data.estimates import expected_words
 from cellwright.data.messages import BrokerRequest, failure_json
 from cellwright.errors import CellwrightError, Defect, UserError
 from cellwright.framing import MAX_GREETING, BadFrame, peer_uid
@@ -148,10 +149,14 @@ class BrokerServer:
             case messages.RunQuery():
                 found = await broker.query(request)
                 if isinstance(found, messages.CostlyQuery):
-                    return _plain("costly", found), -1
+                    # In words, too: cells have none of ours.
+                    return _plain("costly", found) | {"expected": expected_words(found)}, -1
                 reply = _plain("result", found)
                 del reply["descriptor"]
                 return reply, found.descriptor
+            case messages.ForeseeQuery(query=query):
+                costly = await broker.foresee(query)
+                return ({"kind": "unasked"} if costly is None else _plain("costly", costly)), -1
             case messages.ReadSchema():
                 connection, catalogue = await broker.schema(request)
                 shown: dict[str, Any] = CATALOGUE_JSON.dump_python(catalogue, mode="json")

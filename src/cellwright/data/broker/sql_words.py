@@ -28,6 +28,7 @@ from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.connections import DataConnection, QueryLimits
+from cellwright.data.estimates import expected_cost, expected_words, is_too_much
 from cellwright.data.failure_words import failure_error, hint_after_failure, writer_error
 from cellwright.data.lineage import columns_read
 from cellwright.data.masks import mask_statement
@@ -46,13 +47,11 @@ from cellwright.data.messages import (
 from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
-from cellwright.policy.money import Money
 from cellwright.remedies import remedy
 
 _GRACE_SECONDS: Final = 10.0
 """Beyond a statement's own limit, for a worker to say that it was reached."""
 _CATALOGUE_SECONDS: Final = 300.0
-_TERABYTE: Final = 10**12
 _VOLATILE: Final = re.compile(
     r"rand\w*|\w*uuid\w*|now\w*|clock_timestamp|timeofday|current_(?:timestamp|time|date|datetime)|localtime\w*|sysdate"
     r"|getdate|utc_\w+|curdate|curtime|array_sample|array_shuffle|today|yesterday|unix_timestamp"
@@ -91,14 +90,10 @@ class SqlWords:
 
     async def query(self, asked: RunQuery, connection: DataConnection) -> QueryResult | CostlyQuery:
         """The rows of a statement that only reads. Raises `UserError`, `RefusedByPolicy` or `Unavailable`."""
-        judged = await self._recording_refusal(asked, connection, self._judge(asked.statement, connection))
-        if judged.access == "write":
-            why = f"It changes data, and {connection.name!r} is read here."
-            await self._record_refusal(asked, why)
-            raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
+        judged = await self._judged_read(asked, connection)
         expected = await self._expected_cost(asked, judged, connection)
-        if expected is not None and expected.rows > max(connection.ask_above_rows, asked.agreed_rows):
-            await self._record_costly(asked, judged, f"about {expected.rows:,} rows would be read")
+        if expected is not None and is_too_much(expected, connection, asked):
+            await self._record_costly(asked, judged, f"{expected_words(expected)} would be read")
             return expected
         limits = QueryLimits(
             rows=asked.rows or connection.limits.rows,
@@ -106,6 +101,12 @@ class SqlWords:
             seconds=asked.seconds or connection.limits.seconds,
         ).within(connection.limits)
         return await self._send(asked, judged, connection, limits, price=expected.price if expected else "")
+
+    async def foresee(self, asked: RunQuery, connection: DataConnection) -> CostlyQuery | None:
+        """What it would take, if that is more than passes unasked. Raises as `query` does."""
+        judged = await self._judged_read(asked, connection)
+        expected = await self._expected_cost(asked, judged, connection)
+        return expected if expected is not None and is_too_much(expected, connection, asked) else None
 
     async def schema(self, asked: ReadSchema, connection: DataConnection) -> Catalogue:
         """What the connection shows."""
@@ -161,6 +162,14 @@ class SqlWords:
 
     # ── judging ──
 
+    async def _judged_read(self, asked: RunQuery, connection: DataConnection) -> SqlStatement:
+        judged = await self._recording_refusal(asked, connection, self._judge(asked.statement, connection))
+        if judged.access == "write":
+            why = f"It changes data, and {connection.name!r} is read here."
+            await self._record_refusal(asked, why)
+            raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
+        return judged
+
     async def _judge(self, text: str, connection: DataConnection) -> SqlStatement | RefusedSql:
         judged = await _read(text, connection)
         if isinstance(judged, RefusedSql) or judged.access == "write":
@@ -193,12 +202,7 @@ class SqlWords:
         except UserError:
             # What cannot be planned cannot be run either: then the query itself says why.
             return None
-        rows, size = _count(reply.get("rows")), _count(reply.get("bytes"))
-        return (
-            None
-            if rows is None
-            else CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
-        )
+        return expected_cost(_count(reply.get("rows")), _count(reply.get("bytes")), connection.price_per_terabyte)
 
     async def _judged_write(self, asked: RehearseWrite | MakeWrite, connection: DataConnection) -> SqlStatement:
         if connection.kind in FILE_KINDS:
@@ -386,9 +390,3 @@ def _count(value: Any) -> int | None:
 def _cut_words(cut: str, limits: QueryLimits) -> str:
     most = f"{limits.rows:,} rows" if cut == "rows" else f"{limits.megabytes:,} MB"
     return f"Only the first {most} are here: that is the limit. Ask for less, or let the database sum up."
-
-
-def _price(per_terabyte: Money | None, size: int | None) -> str:
-    if per_terabyte is None or size is None:
-        return ""
-    return str(replace(per_terabyte, amount=round(per_terabyte.amount * size / _TERABYTE, 4)))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 import adbc_driver_manager as adbc
 import adbc_driver_snowflake
 from adbc_driver_snowflake import DatabaseOptions
 
 from cellwright.data.worker.adbc_driver import AdbcDriver
-from cellwright.data.worker.source import CostEstimate, SourceLogin
+from cellwright.data.worker.source import SourceLogin
 from cellwright.data.worker.warehouse import Warehouse, WarehouseDialect, warehouse_failure
+from cellwright.data.worker.warehouse_plans import snowflake_estimate
 
 _COLUMNS: Final = """
     SELECT c.table_schema, c.table_name, c.column_name, c.data_type, c.is_nullable, c.comment,
@@ -53,7 +53,7 @@ def open_snowflake(login: SourceLogin) -> Warehouse:
         functions=_FUNCTIONS,
         default_schema=options.get("schema", "PUBLIC"),
         plan="EXPLAIN USING JSON",
-        read_plan=_plan,
+        read_plan=snowflake_estimate,
     )
     source = Warehouse(driver, dialect, "Snowflake")
     with source.stream(
@@ -62,11 +62,3 @@ def open_snowflake(login: SourceLogin) -> Warehouse:
         for _batch in it.batches:
             pass
     return source
-
-
-def _plan(rows: list[dict[str, Any]]) -> CostEstimate:
-    try:
-        stats = json.loads("".join(str(value) for row in rows for value in row.values()))["GlobalStats"]
-        return CostEstimate(bytes=int(stats["bytesAssigned"]))
-    except (ValueError, KeyError, TypeError):
-        return CostEstimate()

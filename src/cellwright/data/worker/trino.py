@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,8 +10,9 @@ import requests
 from trino import auth, dbapi, exceptions
 
 from cellwright.data.worker.rows import row_batches
-from cellwright.data.worker.source import CostEstimate, SourceLogin
+from cellwright.data.worker.source import SourceLogin
 from cellwright.data.worker.warehouse import Warehouse, WarehouseDialect
+from cellwright.data.worker.warehouse_plans import trino_estimate
 
 _COLUMNS: Final = """
     SELECT c.table_schema, c.table_name, c.column_name, c.data_type, c.is_nullable, '' AS comment,
@@ -70,17 +70,9 @@ class TrinoDriver:
 def open_trino(login: SourceLogin) -> Warehouse:
     """A session. Raises `SourceFailed`."""
     schema, plan = login.options.get("schema", "default"), "EXPLAIN (TYPE IO, FORMAT JSON)"
-    dialect = WarehouseDialect(columns=_COLUMNS, default_schema=schema, plan=plan, read_plan=_plan)
+    dialect = WarehouseDialect(columns=_COLUMNS, default_schema=schema, plan=plan, read_plan=trino_estimate)
     source = Warehouse(TrinoDriver(login), dialect, "Trino")
     # Nothing is sent before the first statement.
     with source.stream("SELECT 1", (), 30) as stream:
         list(stream.batches)
     return source
-
-
-def _plan(rows: list[dict[str, Any]]) -> CostEstimate:
-    try:
-        plan = json.loads("".join(str(value) for row in rows for value in row.values()))
-        return CostEstimate(rows=sum(int(each["estimate"]["outputRowCount"]) for each in plan["inputTableColumnInfos"]))
-    except (ValueError, KeyError, TypeError):
-        return CostEstimate()

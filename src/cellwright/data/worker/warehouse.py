@@ -69,6 +69,8 @@ class WarehouseDialect:
     plan: str = ""
     """What is put before a query to ask for its plan."""
     read_plan: Callable[[list[dict[str, Any]]], CostEstimate] = lambda _rows: CostEstimate()
+    dry_run: Callable[[str], CostEstimate] | None = None
+    """How a service without plans is asked."""
 
 
 class Warehouse:
@@ -130,6 +132,8 @@ class Warehouse:
 
     def estimate(self, statement: str, parameters: Sequence[Any] = ()) -> CostEstimate:
         """See `Source`."""
+        if self._dialect.dry_run is not None:
+            return self._dialect.dry_run(statement)
         if not self._dialect.plan:
             return CostEstimate()
         return self._dialect.read_plan(self._rows(f"{self._dialect.plan} {statement}"))

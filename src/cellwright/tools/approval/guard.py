@@ -41,6 +41,7 @@ class ActionPermitted:
     call: str
     """Names this judgement; fit for an idempotency key."""
     entry: AuditEntry
+    action: Action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class Guard:
             )
         match ruling.entry.verdict:
             case "allow":
-                return await self._let(flow, ruling.call, ruling.entry)
+                return await self._let(flow, ruling.call, ruling.entry, action)
             case "deny":
                 return await self._refuse(flow, ruling.call, ruling.entry, "Not allowed.")
             case "ask":
@@ -156,13 +157,13 @@ class Guard:
         entry = replace(ruling.entry, **_said(answered))
         if isinstance(answered.reply, No):
             return await self._refuse(flow, ruling.call, entry, "Not allowed.", answered.reply.feedback)
-        return await self._let(flow, ruling.call, entry)
+        return await self._let(flow, ruling.call, entry, action)
 
     # ── telling ──
 
-    async def _let(self, flow: Flow, call: str, entry: AuditEntry) -> ActionPermitted:
+    async def _let(self, flow: Flow, call: str, entry: AuditEntry, action: Action) -> ActionPermitted:
         await flow.tell(audit_event(call, entry))
-        return ActionPermitted(call=call, entry=entry)
+        return ActionPermitted(call=call, entry=entry, action=action)
 
     async def _refuse(self, flow: Flow, call: str, entry: AuditEntry, feedback: str, words: str = "") -> ActionRefused:
         await flow.tell(audit_event(call, replace(entry, result="refused", detail=self._masked(words))))
