@@ -87,7 +87,7 @@ class Somebody:
     project: Path
     provider: ProviderServer
 
-    def types(self, *words: str, code: int = 0) -> Said:
+    def types(self, *words: str, code: int | None = 0) -> Said:
         return run_here(self.home, *words, code=code, folder=self.project)
 
     def json(self, *words: str, code: int = 0) -> Any:
@@ -123,8 +123,8 @@ def test_a_research_is_read_its_cards_are_shown_and_one_of_them_is_left_out(some
     assert all("To the board" in each for each in writers)
     assert script.STAFF in somebody.types("runs", "cards", "last").stdout
     refused = somebody.types("runs", "reject-card", "last", "c0000000", code=2)
-    assert "has no card 'c0000000'" in refused.stderr
-    assert f"Cards: {script.TRUE_CARD}" in refused.stderr
+    assert "has no card c0000000." in refused.stderr
+    assert script.TRUE_CARD in refused.stderr.partition("hint: Cards: ")[2]
     somebody.provider.when(script.WRITER, script.finish(text=script.TRUE_ALONE))
     somebody.provider.when(script.EDITOR, script.finish(title="Norwell Mills", summary=script.TRUE_ALONE))
     again = somebody.json("runs", "reject-card", "last", script.FALSE_CARD)
@@ -145,4 +145,4 @@ def test_rows_are_extracted_into_tables_beside_a_notebook(somebody: Somebody) ->
     rows = (somebody.project / "sums.extraction" / "rows.csv").read_text().splitlines()
     assert rows[0] == "document,row,party,date,amount,marks,cost_usd"
     assert len(rows) == 4
-    assert "invoice-002.pdf: 1 row, $0.0000" in somebody.types("runs", "watch", "last").stdout
+    assert "3 rows from 3 documents" in somebody.types("runs", "watch", "last").stdout
