@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellwright.testing import Answer, CallTool, Received
+from cellwright.testing import Answer, CallTool, Fault, Received
+from cellwright.testing.answers import Spoken
 from cellwright.testing.server import ProviderServer
 from cellwright.tools.evidence.card import card_id
 from tests.runs.factory import at_once, of
@@ -104,10 +105,26 @@ def script_research(
     outline = [{"title": "Revenue", "cards": [TRUE_CARD, FALSE_CARD]}, {"title": "Staff", "cards": [STAFF_CARD]}]
     provider.when(OUTLINER, finish(title="Norwell Mills in 2023", sections=outline))
     for title, text in zip(("Revenue", "Staff"), sections, strict=True):
-        provider.when(writes(title), *[finish(text=text)] * (1 if text in SECTIONS else 2))
+        provider.when(writes(title), *[finish(text=text)] * (2 if text not in (*SECTIONS, TRUE_ALONE) else 1))
     provider.when(EDITOR, finish(title="Norwell Mills in 2023", summary=summary))
     if is_judged:
         provider.when(JUDGE, finish(verdicts=[{"number": number, "verdict": "supported"} for number in range(1, 9)]))
+
+
+def held(answer: Spoken) -> Fault:
+    """The same answer, once the provider is released."""
+    return Fault("slow-first-byte", answer=answer)
+
+
+TRUE_ALONE = f"The annual report gives revenue of 41.2 million euros for 2023 [{TRUE_CARD}]."
+
+
+def script_without_the_false_card(provider: ProviderServer) -> None:
+    """The whole research, for a person who leaves out the card of the press release while one reader is held."""
+    outline = [{"title": "Revenue", "cards": [TRUE_CARD]}, {"title": "Staff", "cards": [STAFF_CARD]}]
+    provider.when(OUTLINER, finish(title="Norwell Mills in 2023", sections=outline))
+    reads = ((LETTER, NOTES[0]), (held(NOTES[1]),))
+    script_research(provider, sections=(TRUE_ALONE, SECTIONS[1]), summary=TRUE_ALONE, reads=reads)
 
 
 def _both(role: Callable[[Received], bool], words: str) -> Callable[[Received], bool]:

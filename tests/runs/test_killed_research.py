@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
@@ -28,6 +29,8 @@ POINTS = [
     (CrashPoint.STEP_COMMITTED, 30),
     (CrashPoint.RUN_ENDING, 1),
 ]
+FORTY = [(CrashPoint.STEP_WORKED, 5), (CrashPoint.STEP_COMMITTED, 30)]
+"""Once all of them are read and nobody wrote that down, and among the readers."""
 REQUESTS = 8
 """A planner, two readers of whom one looks into a letter first, an outliner, two writers, an editor."""
 
@@ -42,40 +45,63 @@ def kept_texts(testbed: ModelTestbed) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in (testbed.home / "documents").glob("*/*.json")}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a research is done, killed and gone on with."""
+
+    testbed: ModelTestbed
+    project: Path
+    cache: Path
+    killed: Forker
+
+    async def kill_and_go_on(self, documents: Path, point: CrashPoint, visit: int) -> dict[Path, int]:
+        """The texts that the first process kept; the second one delivers."""
+        script.script_research(self.testbed.provider)
+        goal = {
+            "words": script.QUESTION,
+            "notebook": str(self.project / "norwell.py"),
+            "wants": "research",
+            "sources": [str(documents)],
+            "approve": "never",
+        }
+        more = (json.dumps(cut_off()), json.dumps(goal))
+        arguments = (str(self.testbed.home), str(self.cache), str(self.project))
+        first = await anyio.to_thread.run_sync(self.killed.run, *arguments, point, str(visit), *more)
+        read = kept_texts(self.testbed)
+        second = await anyio.to_thread.run_sync(self.killed.run, *arguments, "-", "1", *more)
+        assert (first, second) == (-9, 0)
+        told = json.loads((self.testbed.home / "delivery.json").read_text())
+        assert (told["why"], told["status"]) == ("", "done")
+        return read
+
+
+@pytest.fixture
+def place(testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models) -> Place:
+    return Place(testbed=testbed, project=project, cache=cache, killed=killed)
+
+
 @pytest.mark.sampled(len(POINTS), often=2)
 @pytest.mark.parametrize(("point", "visit"), POINTS)
 async def test_a_research_killed_anywhere_reads_and_pays_once(
-    testbed: ModelTestbed,
-    project: Path,
-    cache: Path,
-    killed: Forker,
-    gateway: Models,
-    tmp_path: Path,
-    point: CrashPoint,
-    visit: int,
+    place: Place, tmp_path: Path, point: CrashPoint, visit: int
 ) -> None:
-    script.script_research(testbed.provider)
-    documents = script.write_documents(tmp_path / "documents")
-    goal = {
-        "words": script.QUESTION,
-        "notebook": str(project / "norwell.py"),
-        "wants": "research",
-        "sources": [str(documents)],
-        "approve": "never",
-    }
-    more = (json.dumps(cut_off()), json.dumps(goal))
-    arguments = (str(testbed.home), str(cache), str(project))
-    first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit), *more)
-    read = kept_texts(testbed)
-    second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1", *more)
-    assert (first, second) == (-9, 0)
-    told = json.loads((testbed.home / "delivery.json").read_text())
-    assert (told["why"], told["status"]) == ("", "done")
-    text = (project / "norwell.py").read_text()
+    read = await place.kill_and_go_on(script.write_documents(tmp_path / "documents"), point, visit)
+    text = (place.project / "norwell.py").read_text()
     assert [text.count(f"def {name}(") for name in ("research_title", "research_section_2", "research_check")] == [
         1,
         1,
         1,
     ]
-    assert len(testbed.provider.charged) == REQUESTS
-    assert read.items() <= kept_texts(testbed).items()
+    assert len(place.testbed.provider.charged) == REQUESTS
+    assert read.items() <= kept_texts(place.testbed).items()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "visit"), FORTY)
+async def test_a_research_of_forty_documents_that_is_killed_reads_none_of_them_twice_and_pays_once(
+    place: Place, tmp_path: Path, point: CrashPoint, visit: int
+) -> None:
+    read = await place.kill_and_go_on(script.write_documents(tmp_path / "documents", 37), point, visit)
+    assert len(read) == 40
+    assert kept_texts(place.testbed) == read
+    assert len(place.testbed.provider.charged) == REQUESTS

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from cellwright.agents import steering
 from cellwright.notebook.files import read
 from cellwright.runs.deliver.report.markdown import report_markdown
 from cellwright.runs.deliver.report.report import report_text
+from cellwright.runs.execute.steering_commands import change_plan
 from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.plan import DropTask
 from cellwright.runs.views.research_view import ResearchView, delivered_text, read_research
-from cellwright.testing import CallTool, Received
+from cellwright.testing import CallTool, CallTools, Received, Tokens
 from tests.models.testbed import ModelTestbed
 from tests.runs import research_script as script
-from tests.runs.factory import Factory, Kernels, open_factory
+from tests.runs.factory import ADA, Factory, Kernels, open_factory
 
 
 def goal(factory: Factory, documents: Path, **more: Any) -> Goal:
@@ -199,3 +203,99 @@ async def test_forty_documents_with_traps_are_read_and_cited(
         assert found.report is not None
         assert found.report.contradictions
         assert "bankrupt" not in factory.notebook("norwell.py")
+
+
+@pytest.mark.slow
+async def test_a_card_rejected_while_others_read_is_never_written_of(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        script.script_without_the_false_card(testbed.provider)
+        await factory.start(goal(factory, script.write_documents(tmp_path / "documents")))
+        await testbed.provider.until(lambda server: server.silent == 1)
+        await until_cards(factory, 2)
+        found = await research(factory)
+        assert [(each.title, each.status) for each in found.tasks] == [(each, "running") for each in script.SUB_GOALS]
+        assert await factory.runs.reject_card("r", script.FALSE_CARD, person="ada") == "r"
+        testbed.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        found = await research(factory)
+        assert (found.rejected, len(found.cards)) == ((script.FALSE_CARD,), 3)
+        assert script.WRONG not in factory.notebook("norwell.py")
+
+
+@pytest.mark.slow
+async def test_a_sub_goal_that_is_dropped_is_read_for_no_more_and_what_it_noted_stays(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        outline = [{"title": "Revenue", "cards": [script.TRUE_CARD, script.FALSE_CARD]}]
+        testbed.provider.when(script.OUTLINER, script.finish(title="Norwell Mills", sections=outline))
+        reads = ((script.LETTER, script.NOTES[0]), (script.held(script.NOTES[1]),))
+        script.script_research(testbed.provider, reads=reads)
+        await factory.start(goal(factory, script.write_documents(tmp_path / "documents")))
+        await testbed.provider.until(lambda server: server.silent == 1)
+        await until_cards(factory, 2)
+        await change_plan(factory.runs.records, "r", DropTask(task="read-2"), ADA)
+        testbed.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        found = await research(factory)
+        assert [(each.title, each.status) for each in found.tasks] == [
+            (script.SUB_GOALS[0], "done"),
+            (script.SUB_GOALS[1], "dropped"),
+        ]
+        assert found.report is not None
+        assert [each.title for each in found.report.sections] == ["Revenue"]
+        assert script.TRUE_CARD in {card.id for card in found.cards}
+
+
+@pytest.mark.slow
+async def test_a_research_that_is_stopped_ends_with_its_cards_kept_and_nothing_more_asked(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        reads = ((script.LETTER, script.NOTES[0]), (script.held(script.NOTES[1]),))
+        script.script_research(testbed.provider, reads=reads)
+        await factory.start(goal(factory, script.write_documents(tmp_path / "documents")))
+        await testbed.provider.until(lambda server: server.silent == 1)
+        await until_cards(factory, 2)
+        await steering.stop(factory.runs.records.log, "r", ADA, "Enough.")
+        testbed.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.status, delivery.why) == ("stopped", "ada stopped it: Enough.")
+        assert {card.id for card in (await research(factory)).cards} >= {script.TRUE_CARD, script.FALSE_CARD}
+        assert [each for each in testbed.provider.requests if script.OUTLINER(each) or script.WRITER(each)] == []
+
+
+@pytest.mark.slow
+async def test_what_was_noted_before_the_money_ended_is_written_of(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        *noted, _ = script.NOTES[0].calls
+        # One more question than the money allows: the notes are kept, the finish never comes.
+        dear = CallTools(tuple(noted), tokens=Tokens(input_tokens=2_000_000, output_tokens=0))
+        script.script_research(testbed.provider, reads=((dear,), (script.NOTES[1],)))
+        given = goal(factory, script.write_documents(tmp_path / "documents"), budget_usd=Decimal(2))
+        delivery = await factory.deliver(given)
+        found = await research(factory)
+        assert {card.id for card in found.cards} >= {script.TRUE_CARD, script.FALSE_CARD}
+        assert found.tasks[0].status == "done"
+        assert found.tasks[0].note.startswith("2 cards. ")
+        assert found.report is not None
+        # Nobody could be paid to write: the cards tell it themselves.
+        assert f"Revenue in 2023 was 41.2 million euros [{script.TRUE_CARD}]." in found.report.sections[0].text
+        assert [set(each.cards) for each in found.report.contradictions] == [{script.TRUE_CARD, script.FALSE_CARD}]
+        assert any(each.startswith("Nobody edited it: ") for each in delivery.caveats)
+
+
+async def until_cards(factory: Factory, count: int) -> None:
+    """Until so many were noted."""
+    with anyio.fail_after(120):
+        while True:
+            grown = factory.runs.records.log.growth.next()
+            if len((await research(factory)).cards) >= count:
+                return
+            await grown.wait()

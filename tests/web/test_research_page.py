@@ -41,3 +41,32 @@ async def test_a_sentence_shows_its_quotes_and_a_card_left_out_has_its_section_w
         await room.until_delivered(again)
         await show(page, "Result")
         await expect(evidence(page).get_by_text("Left out")).to_be_visible()
+
+
+async def test_cards_are_shown_as_they_come_and_one_left_out_while_others_read_is_never_written_of(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    script.write_documents(room.folder / "papers")
+    script.script_without_the_false_card(room.provider)
+    research = {"sources": ["papers"]}
+    run = await room.start(
+        goal=script.QUESTION, notebook="norwell.py", research=research, approve="never", effort="quick"
+    )
+    await room.until_silent()
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await show(page, "Result")
+        await expect(evidence(page)).to_contain_text("2 cards from 3 documents")
+        await expect(evidence(page).get_by_text(script.REVENUE)).to_be_visible()
+        # Somebody still reads for this one, and has found nothing.
+        await expect(evidence(page).get_by_role("heading", name="Staff in 2023 running")).to_be_visible()
+        await evidence(page).get_by_role("button", name="Leave out: Revenue in 2023 was 57.9 million euros.").click()
+        await expect(evidence(page).get_by_text("Left out")).to_be_visible()
+        assert run_of(page) == run
+        room.provider.release()
+        await room.until_delivered(run)
+        await expect(evidence(page)).to_contain_text("3 cards from 3 documents")
+        await expect(evidence(page).get_by_role("heading", name="Staff in 2023 done")).to_be_visible()
+        said = evidence(page).get_by_role("button", name="The annual report gives revenue of 41.2 million euros")
+        await expect(said.first).to_be_visible()
+    assert script.WRONG not in (room.folder / "norwell.py").read_text()

@@ -10,12 +10,13 @@ from pathlib import Path
 from cellwright.documents.document_store import DocumentStore
 from cellwright.kernel.documents import DocumentReader
 from cellwright.kernel.pool import KernelPool
-from cellwright.runs.execute.workspace import Workspace
+from cellwright.runs.execute.workspace import WebAccess, Workspace
 from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 from cellwright.tools.evidence.library import Library
+from cellwright.tools.evidence.server_search import ServerSearch
 from cellwright.tools.evidence.web_reading import web_reading_tools
-from cellwright.tools.evidence.web_search import BraveSearch, SearxngSearch, WebSearch, read_search
+from cellwright.tools.evidence.web_search import BraveSearch, SearxngSearch, TavilySearch, WebSearch, read_search
 from cellwright.tools.tool import Tool
 
 
@@ -42,13 +43,20 @@ def _web_tools(goal: Goal, workspace: Workspace, library: Library) -> list[Tool]
     access = workspace.web_access
     if not goal.uses_web or goal.is_private or access is None:
         return []
-    search: WebSearch | None = None
-    if goal.search:
-        engine, where = read_search(goal.search)
-        is_own = engine == "searxng"
-        search = (
-            SearxngSearch(address=where, fetch=access.fetch)
-            if is_own
-            else BraveSearch(connection=where, ask=access.ask)
-        )
-    return web_reading_tools(library, access.fetch, search)
+    return web_reading_tools(library, access.fetch, _engine(goal, access))
+
+
+def _engine(goal: Goal, access: WebAccess) -> WebSearch | None:
+    if not goal.search:
+        return None
+    engine, where = read_search(goal.search)
+    match engine:
+        case "searxng":
+            return SearxngSearch(address=where, fetch=access.fetch)
+        case "brave":
+            return BraveSearch(connection=where, ask=access.ask)
+        case "tavily":
+            return TavilySearch(connection=where, post=access.post)
+        case _:
+            server, _, named = where.partition("/")
+            return None if access.servers is None else ServerSearch(servers=access.servers, server=server, tool=named)

@@ -171,7 +171,7 @@ class Runs:
         if card in found.rejected:
             return status.run
         if status.is_going:
-            await steering_commands.reject_card(self.records, run, card, Person(name=person, door="cli"))
+            await steering_commands.reject_card(self.records, run, card, by=person)
             return status.run
         goal = (await read_view(self.records.log.read_all, run)).goal
         assert goal is not None

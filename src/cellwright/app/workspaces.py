@@ -46,7 +46,7 @@ from cellwright.app.notebooks import Files, contained, mounted_data, open_notebo
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.tool_server_use import ServerContext, ServerUse, open_tool_servers
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
-from cellwright.data.api_calls import ApiAnswer
+from cellwright.data.api_calls import ApiAnswer, SentOutcome
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, place_data
 from cellwright.data.remote_paths import RemotePath
@@ -223,12 +223,24 @@ async def open_workspace(
             remote=setup.remote,
             has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
-            web_access=None if network is None else WebAccess(fetch=network.fetch, ask=partial(_ask_api, connections)),
+            web_access=None if network is None else _web_access(network, connections, context.servers),
             open_branch=partial(_open_branch, context, setup, agents),
         )
 
 
-async def _ask_api(connections: NotebookConnections, connection: str, target: str) -> ApiAnswer:
+def _web_access(network: NetworkAccess, connections: NotebookConnections, servers: ToolServers | None) -> WebAccess:
+    ask, post = partial(ask_api, connections), partial(post_to_api, connections)
+    return WebAccess(fetch=network.fetch, ask=ask, post=post, servers=servers)
+
+
+async def post_to_api(connections: NotebookConnections, connection: str, target: str, body: str) -> SentOutcome:
+    """What the API behind a connection answers to a POST of JSON. Raises `UserError` if it takes none."""
+    await connections.check_request(connection, "POST", target)
+    return await connections.send(connection, "POST", target, body, "application/json")
+
+
+async def ask_api(connections: NotebookConnections, connection: str, target: str) -> ApiAnswer:
+    """What it answers to a GET, one page of it."""
     return await connections.call(connection, target, pages=1)
 
 

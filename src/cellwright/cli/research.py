@@ -36,7 +36,8 @@ def research(
             "--search",
             metavar="ENGINE:WHERE",
             envvar="CELLWRIGHT_SEARCH",
-            help="What it searches the web with: searxng:https://HOST or brave:CONNECTION.",
+            help="What it searches the web with: searxng:https://HOST, brave:CONNECTION, tavily:CONNECTION or "
+            "mcp:SERVER/TOOL.",
         ),
     ] = "",
     form: Annotated[

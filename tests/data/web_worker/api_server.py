@@ -90,6 +90,19 @@ class _Requests(BaseHTTPRequestHandler):
         else:
             self.say(200, b'{"ok": true}', ("Content-Type", "application/json"))
 
+    def answer_res_v1_web_search(self) -> None:
+        """As a search engine's API."""
+        if self.headers.get("authorization") != f"Bearer {API_SECRET}":
+            return self.say(401, b"who are you?")
+        pages = [{"url": f"https://a.example/{at}", "title": f"Page {at}", "description": "Mills."} for at in range(4)]
+        return self.say(200, json.dumps({"web": {"results": pages}}).encode(), ("Content-Type", "application/json"))
+
+    def answer_search(self) -> None:
+        """As one that is asked with a body."""
+        query = json.loads(self.server_state.bodies[-1])["query"]
+        found = {"query": query, "results": [{"url": "https://b.example", "title": query, "content": "Mills."}]}
+        self.say(200, json.dumps(found).encode(), ("Content-Type", "application/json"))
+
     def answer_open(self) -> None:
         self.say(200, b"anybody may read this")
 

@@ -109,6 +109,7 @@ async def test_an_extraction_stops_at_its_cap_and_delivers_what_it_has(
     assert testbed.provider.requests == ()
 
 
+@pytest.mark.slow
 async def test_a_cap_that_is_reached_on_the_way_delivers_the_rows_there_are(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

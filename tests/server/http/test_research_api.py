@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.agents.events import EvidenceNoted
+from cellwright.data.connections import DataConnection, store_connection
 from cellwright.journal.names import stream_of
 from cellwright.runs.events import CardRejected, ResearchRead, ResearchWritten
 from cellwright.runs.research.report import ResearchReport
@@ -45,3 +46,17 @@ def test_a_goal_that_asks_for_a_research_is_one(tmp_path: Path, uses_web: bool, 
     asked = NewRun(goal="How many eggs?", research=ResearchBody(uses_web=uses_web, form="brief"))
     goal = goal_of_request(asked, tmp_path, "ann", (), {})
     assert (goal.wants, goal.form, goal.uses_web, len(goal.sources)) == ("research", "brief", uses_web, sources)
+
+
+async def test_an_engine_behind_a_connection_is_found_without_naming_the_connection_twice(
+    tmp_path: Path, template: Path
+) -> None:
+    async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as served:
+        settings, _ = tiny
+        options = {"url": "https://api.search.example"}
+        store_connection(settings.home, DataConnection(name="engine", kind="api", options=options))
+        asked = {"goal": "How many eggs?", "research": {"uses_web": True, "search": "tavily:engine"}}
+        begun = await served.post("/runs", asked, status=201)
+        assert (await served.testbed.live.records.status(begun["run"])).run == begun["run"]
+        refused = await served.post("/runs", asked | {"research": {"search": "tavily:other"}}, status=400)
+        assert "No connection is called 'other'" in str(refused)

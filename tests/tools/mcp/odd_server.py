@@ -37,6 +37,11 @@ def call(number: Any, name: str, given: dict[str, Any]) -> dict[str, Any] | None
                 return text(Path(given["path"]).read_text()[:2000])
             except OSError as error:
                 return {**text(f"{error}"), "isError": True}
+        case "search":
+            found = {"results": [{"url": "https://a.example/1", "title": given["query"], "content": "Mills."}]}
+            return text(json.dumps(found))
+        case "tells":
+            return text(f"For {given['query']}:\n- Mills (https://b.example/2), and https://b.example/3.")
         case "huge":
             sys.stdout.write(f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[{{"type":"text","text":"')
             for _ in range(1600):

@@ -307,7 +307,7 @@ async def _read(typed: GoalRequest) -> Goal:
             known_connections=known,
             find_remote=find,
             apis=[name for name, each in known.items() if each.kind == "api"],
-            known_tools=servers_at(settings.home) if typed.tools or typed.context else (),
+            known_tools=servers_at(settings.home) if typed.tools or typed.context or typed.search else (),
         )
 
     goal = await anyio.to_thread.run_sync(read)

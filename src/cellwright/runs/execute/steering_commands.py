@@ -116,10 +116,10 @@ async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person
         await steering.hand_over(records.log, run, person, "The task was changed.", order=order)
 
 
-async def reject_card(records: Records, run: str, card: str, person: Person) -> None:
+async def reject_card(records: Records, run: str, card: str, *, by: str) -> None:
     """Have what a run at work writes do without this card. Raises `UserError` if it is over."""
     await _going(records, run)
-    rejected = CardRejected(card=card, by=person.name)
+    rejected = CardRejected(card=card, by=by)
     await records.log.append(_stream(run), rejected)
     # For whoever watches.
     await records.log.append(stream_of(run), rejected)

@@ -29,7 +29,8 @@ from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.goal.goal import Approve, Goal
 from cellwright.tools.evidence.library import Library
-from cellwright.tools.evidence.web_search import AskConnection
+from cellwright.tools.evidence.web_search import AskConnection, PostToConnection
+from cellwright.tools.mcp.tool_servers import ToolServers
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import ParallelBranch
 from cellwright.tools.tool import Tool
@@ -58,6 +59,9 @@ class WebAccess:
 
     fetch: EgressFetch
     ask: AskConnection
+    post: PostToConnection
+    servers: ToolServers | None = None
+    """The tool servers that were named for the work; None: there are none."""
 
 
 OpenBranchWorkspace = Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]

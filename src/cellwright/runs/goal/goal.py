@@ -94,7 +94,7 @@ class Goal:
     uses_web: bool = False
     """A research may also search the web and read pages."""
     search: str = ""
-    """The engine it searches with: `searxng:https://…` or `brave:CONNECTION`."""
+    """The engine: `searxng:https://…`, `brave:CONNECTION`, `tavily:CONNECTION` or `mcp:SERVER/TOOL`."""
     form: str = "report"
     """What a research is written as: report, brief, slides, blog or template."""
     template: str = ""

@@ -22,7 +22,7 @@ from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve
 from cellwright.runs.research.form import read_form
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
-from cellwright.tools.evidence.web_search import read_search
+from cellwright.tools.evidence.web_search import BY_CONNECTION, read_search
 
 LONGEST: Final = 20_000
 """Characters of a goal."""
@@ -64,7 +64,7 @@ class GoalRequest:
     """Documents and folders of them, where a research reads."""
     uses_web: bool = False
     search: str = ""
-    """The engine, `searxng:https://…` or `brave:CONNECTION`."""
+    """The engine, as `searxng:https://…` or `brave:CONNECTION`."""
     form: str = "report"
     """What a research is written as: one of ours, or the path of a template."""
     extraction: ExtractionOrder | None = None
@@ -195,7 +195,7 @@ def _search_connection(typed: GoalRequest, known: Collection[str]) -> tuple[str,
     if not typed.search:
         return ()
     engine, where = read_search(typed.search)
-    if engine != "brave":
+    if engine not in BY_CONNECTION:
         return ()
     if where not in known:
         raise UserError(f"No connection is called {where[:80]!r}.", hint=remedy("add_connection", name=where))
@@ -273,12 +273,14 @@ def _servers(typed: GoalRequest, known: Collection[str]) -> tuple[tuple[str, ...
         server, colon, address = word.partition(":")
         if not colon or not server or not address:
             raise UserError(f"{word[:200]!r} names nothing to read.", hint="Write SERVER:ADDRESS, as its list has it.")
-    named = tuple(dict.fromkeys([*typed.tools, *(word.partition(":")[0] for word in typed.context)]))
+    engine, where = read_search(typed.search) if typed.search else ("", "")
+    tools = dict.fromkeys([*typed.tools, *([where.partition("/")[0]] if engine == "mcp" else [])])
+    named = tuple(dict.fromkeys([*tools, *(word.partition(":")[0] for word in typed.context)]))
     for name in named:
         if name not in known:
             hint = remedy("add_tool_server", name=name if name.isidentifier() else "NAME")
             raise UserError(f"No tool server is called {name[:80]!r}.", hint=hint)
-    return tuple(dict.fromkeys(typed.tools)), tuple(dict.fromkeys(typed.context))
+    return tuple(tools), tuple(dict.fromkeys(typed.context))
 
 
 def _notebook(path: Path) -> Path:

@@ -28,7 +28,10 @@ _KINDS: Final[dict[str, DocumentKind]] = {
 def web_reading_tools(library: Library, fetch: EgressFetch, search: WebSearch | None) -> list[Tool]:
     """Searching only where there is an engine."""
 
-    @tool(action=lambda _: None if search is None else search.action, seconds=_SECONDS)
+    def search_action(arguments: Any) -> Action | None:
+        return None if search is None else search.action(arguments.query)
+
+    @tool(action=search_action, seconds=_SECONDS)
     async def search_web(
         query: Annotated[str, Field(min_length=1, max_length=300)],
         k: Annotated[int, Field(ge=1, le=20)] = 8,

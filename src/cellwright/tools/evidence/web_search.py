@@ -7,23 +7,31 @@ broker has. What an engine answers is data.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote, urlsplit
 
-from cellwright.data.api_calls import ApiAnswer
+from cellwright.data.api_calls import ApiAnswer, SentOutcome
 from cellwright.errors import UserError
-from cellwright.policy.actions import UseNetwork
+from cellwright.policy.actions import Action, UseNetwork
 from cellwright.tools.tool import ToolError
 from cellwright.tools.web_tools import EgressFetch
 
-ENGINES: Final = "searxng:https://HOST, or brave:CONNECTION (a connection to its API)"
+ENGINES: Final = (
+    "searxng:https://HOST, brave:CONNECTION or tavily:CONNECTION (connections to their APIs), or mcp:SERVER/TOOL (a "
+    "tool of an allowed tool server)"
+)
+BY_CONNECTION: Final = frozenset({"brave", "tavily"})
+_SERVER_TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}/[\w./-]{1,128}", re.ASCII)
 _DEEPEST: Final = 4
 _MOST_SEEN: Final = 200
 _LONG: Final = 500
 AskConnection = Callable[[str, str], Awaitable[ApiAnswer]]
 """What an API answers to a GET: the connection's name, and path with query."""
+PostToConnection = Callable[[str, str, str], Awaitable[SentOutcome]]
+"""What it answers to a POST of JSON: the connection's name, path and body. Raises `UserError` if it takes none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +46,8 @@ class WebHit:
 class WebSearch(Protocol):
     """An engine."""
 
-    @property
-    def action(self) -> UseNetwork | None:
-        """What must be allowed to ask it; None: the person named its connection for the work."""
+    def action(self, query: str, /) -> Action | None:
+        """What must be allowed to ask it this; None: the person named its connection for the work."""
         ...
 
     async def find(self, query: str, k: int) -> tuple[WebHit, ...] | ToolError:
@@ -55,8 +62,7 @@ class SearxngSearch:
     address: str
     fetch: EgressFetch
 
-    @property
-    def action(self) -> UseNetwork | None:
+    def action(self, _: str) -> UseNetwork:
         """Its host."""
         place = urlsplit(self.address)
         port = place.port or (443 if place.scheme == "https" else 80)
@@ -84,10 +90,8 @@ class BraveSearch:
     connection: str
     ask: AskConnection
 
-    @property
-    def action(self) -> UseNetwork | None:
+    def action(self, _: str) -> None:
         """A connection was named for the work."""
-        return None
 
     async def find(self, query: str, k: int) -> tuple[WebHit, ...] | ToolError:
         """Pages, best first."""
@@ -95,11 +99,33 @@ class BraveSearch:
         return tuple(hits_in(list(answer.rows)))[:k]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TavilySearch:
+    """Tavily's API, through a connection that takes POST."""
+
+    connection: str
+    post: PostToConnection
+
+    def action(self, _: str) -> None:
+        """A connection was named for the work."""
+
+    async def find(self, query: str, k: int) -> tuple[WebHit, ...] | ToolError:
+        """Pages, best first."""
+        sent = await self.post(self.connection, "/search", json.dumps({"query": query, "max_results": k}))
+        if sent.outcome != "done":
+            return ToolError(kind="unavailable", message=f"The search engine did not answer ({sent.status}).")
+        return tuple(hits_in(list(sent.answer.rows)))[:k]
+
+
 def read_search(typed: str) -> tuple[str, str]:
-    """The engine and where it is, of `searxng:https://…` or `brave:NAME`. Raises `UserError`."""
+    """The engine and where it is, of `searxng:https://…`, `brave:NAME` and the like. Raises `UserError`."""
     engine, _, where = typed.partition(":")
     is_address = urlsplit(where).scheme in {"http", "https"} and bool(urlsplit(where).hostname)
-    if (engine == "searxng" and is_address) or (engine == "brave" and where.isidentifier()):
+    if (
+        (engine == "searxng" and is_address)
+        or (engine in BY_CONNECTION and where.isidentifier())
+        or (engine == "mcp" and _SERVER_TOOL.fullmatch(where))
+    ):
         return engine, where
     raise UserError(f"{typed[:200]!r} is no search engine.", hint=f"Write {ENGINES}.")
 

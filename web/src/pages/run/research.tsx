@@ -1,9 +1,10 @@
 import { useState } from "react";
 
 import { calls, problemOf, request } from "../../api/client";
-import type { EvidenceCard, ResearchDetail } from "../../api/types";
+import type { EvidenceCard, ResearchDetail, Task } from "../../api/types";
 import { Button } from "../../parts";
 import { type FollowedRun, useKeptFresh } from "./follow-run";
+import { stateOf } from "./plan-tree";
 import css from "./review.module.css";
 
 type Sentence = NonNullable<ResearchDetail["report"]>["sentences"][number];
@@ -25,7 +26,8 @@ export function Research({ followed }: { followed: FollowedRun }) {
       setLeft(`${problemOf(error).message} ${problemOf(error).hint}`);
     }
   };
-  const tasks = [...new Set(value.cards.map((card) => card.task))];
+  const planned = story.plan?.tasks ?? [];
+  const tasks = [...new Set([...planned.map((task) => task.title), ...value.cards.map((card) => card.task)])];
   return (
     <section className={css.review} aria-label="Research">
       <h2>
@@ -38,7 +40,9 @@ export function Research({ followed }: { followed: FollowedRun }) {
       <Sentences research={value} />
       {tasks.map((task) => (
         <div key={task}>
-          <h3>{task}</h3>
+          <h3>
+            {task} <span className={css.soft}>{progressOf(task, planned)}</span>
+          </h3>
           <ul className={css.findings}>
             {value.cards
               .filter((card) => card.task === task)
@@ -55,6 +59,11 @@ export function Research({ followed }: { followed: FollowedRun }) {
       ))}
     </section>
   );
+}
+
+function progressOf(title: string, tasks: readonly Task[]): string {
+  const task = tasks.find((each) => each.title === title);
+  return task === undefined ? "" : stateOf(task);
 }
 
 function Card({ card, isRejected, onReject }: { card: EvidenceCard; isRejected: boolean; onReject: () => void }) {

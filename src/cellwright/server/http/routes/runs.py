@@ -137,8 +137,9 @@ def _goal(
     resources: ApiResources, asked: NewRun, person: str, remote: Mapping[str, RemotePath], taken: Collection[str]
 ) -> Goal:
     home = resources.settings.home
-    known = connections_at(home) if asked.connections else {}
-    servers = servers_at(home) if asked.tools or asked.context else {}
+    searches = asked.research is not None and bool(asked.research.search)
+    known = connections_at(home) if asked.connections or searches else {}
+    servers = servers_at(home) if asked.tools or asked.context or searches else {}
     return goal_of_request(asked, resources.folder, person, taken, known, remote, servers)
 
 

@@ -248,7 +248,7 @@ class ResearchBody(RequestModel):
     uses_web: bool = False
     """It may search the web and read pages: hosts are asked about."""
     search: Annotated[str, StringConstraints(max_length=1_000)] = ""
-    """The engine: `searxng:https://HOST`, or `brave:CONNECTION`."""
+    """The engine: `searxng:https://HOST`, `brave:CONNECTION`, `tavily:CONNECTION` or `mcp:SERVER/TOOL`."""
     form: Annotated[str, StringConstraints(max_length=1_000)] = "report"
     """report, brief, slides, blog, or the path of a template that ends with `.md`."""
 
