@@ -139,6 +139,11 @@ def _goal(
     home = resources.settings.home
     known = connections_at(home) if asked.connections else {}
     servers = servers_at(home) if asked.tools or asked.context else {}
+    if asked.kernels:
+        # Late: only who names one waits for what looks for them.
+        from cellwright.app.jupyter_kernels import chosen_kernelspecs
+
+        chosen_kernelspecs(asked.kernels, resources.settings)
     return goal_of_request(asked, resources.folder, person, taken, known, remote, servers)
 
 
@@ -168,6 +173,7 @@ def goal_of_request(
             connections=asked.connections,
             tools=asked.tools,
             context=asked.context,
+            kernels=asked.kernels,
             attach=asked.attach,
             attach_file=asked.attach_file,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
