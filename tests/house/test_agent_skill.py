@@ -14,21 +14,21 @@ SKILL = (ROOT / "skills/cellwright/SKILL.md").read_text()
 
 def test_the_commands_that_the_skill_names_are_there_with_their_options() -> None:
     known = {each.words: set(each.options) for each in commands(app, "cellwright")}
-    named = [code for code in re.findall(r"`(cellwright [^`]+)`", SKILL)]
+    named = re.findall(r"`(cellwright [^`]+)`", SKILL)
     assert len(named) >= 5
     for line in named:
         words = [word for word in known if line == word or line.startswith(f"{word} ")]
         assert words, line
         assert set(re.findall(r"(?<= )--[a-z-]+", line)) <= known[max(words, key=len)], line
     # Options it names by themselves are of the command it is about.
-    alone = {code for code in re.findall(r"`(--[a-z-]+)`", SKILL)}
+    alone = set(re.findall(r"`(--[a-z-]+)`", SKILL))
     assert alone and alone <= known["cellwright attach"]
 
 
 def test_the_tools_that_the_skill_names_are_there_with_their_arguments() -> None:
     known = {each.name: set(each.takes) for each in TOOLS}
     commands_and_arguments = {"attach_file", "cellwright", "marimo"}
-    named = {word for word in re.findall(r"`([a-z_]+)`", SKILL)} - commands_and_arguments
+    named = set(re.findall(r"`([a-z_]+)`", SKILL)) - commands_and_arguments
     assert named == {"look", "apply", "run_cells", "undo", "start_run", "follow_run"}
     assert named <= set(known)
     given = set(re.findall(r"`([a-z_]+): ", SKILL)) | {"attach_file"}

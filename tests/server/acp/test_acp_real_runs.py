@@ -109,9 +109,7 @@ async def test_a_run_killed_with_its_editor_while_the_model_thinks_is_told_once_
     async with an_editor(room.home, room.folder, "--model", "near:one") as editor:
         await editor.connection.load_session(cwd=str(room.folder), session_id=session, mcp_servers=[])
         assert (await room.until_delivered(session))["status"] == "done"
-        with anyio.fail_after(SECONDS):
-            while "It is 42." not in editor.texts("agent_message_chunk"):
-                await anyio.sleep(0.01)
+        await editor.until_told("It is 42.")
         told = without_lines(editor.told)
     calls = [each["tool_call_id"] for each in told if each["session_update"] == "tool_call"]
     assert sorted(calls) == sorted(set(calls))
