@@ -7,7 +7,7 @@ import importlib.util
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -118,7 +118,7 @@ GOAL_INTERFACES = ("cli", "http", "mcp", "acp", "page")
 
 
 def goal_mistakes(
-    rows: list[Mapping[str, Any]], fields: set[str], words: Names, reasons: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]], fields: set[str], words: Names, reasons: Mapping[str, str]
 ) -> list[str]:
     """Fields without a row, rows without a field, and gaps and names that are not there at each interface."""
     named = [row["field"] for row in rows]
