@@ -91,7 +91,7 @@ room-house $(ROOMS:%=room-%): room-%:
 		$(addprefix --ignore=tests/,$(filter $(addsuffix /%,$(subst +, ,$*)),$(PARTS))) $(WHICH) || code=$$?; \
 		test $$code = 0 -o $$code = 5
 
-test-clients: $(READY) ## other people's programs against us: fetches Claude Code, Codex, OpenCode, the MCP Inspector, FastMCP (2 GB, .clients/)
+test-clients: $(READY) ## other people's programs against us: fetches Claude Code, Codex, OpenCode, the MCP Inspector, FastMCP, acpx, servers (2 GB, .clients/)
 	@$(BIN)/python -m tests.clients.fetch
 	@$(BIN)/pytest --quiet --no-header -m clients tests/clients
 

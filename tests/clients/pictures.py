@@ -18,13 +18,12 @@ from rich.console import Console
 from rich.text import Text
 
 from cellwright.testing import ProviderServer
-from tests.clients.real_clients import CLIENTS, Machine, script_call
+from tests.clients.real_clients import CLIENTS, TYPED, Machine, script_call
 from tests.clients.test_mcp_clients import EDITS
 from tests.conftest import notebook_source
 from tests.server.mcp.test_mcp_over_stdio import a_client
 
 FOLDER: Final = Path(__file__).parents[2] / "docs/images/clients"
-TYPED: Final = {"claude-code": "claude -p", "codex": "codex exec", "opencode": "opencode run"}
 EDITORS: Final = ("vscode", "cursor", "zed")
 WORDS: Final = "Make a cell that multiplies x by seven."
 
@@ -45,7 +44,7 @@ async def main() -> None:
             said = f"{done.stderr}{done.stdout}" if client == "opencode" else done.stdout
             session = [
                 (f"cellwright mcp install {client}", neutral(machine, told.stdout + told.stderr)),
-                (f'{TYPED[client]} "{WORDS}"', neutral(machine, said)),
+                (f'{" ".join(TYPED[client])} "{WORDS}"', neutral(machine, said)),
                 ("cellwright notebook show lab.py", neutral(machine, shown.stdout)),
             ]
             draw(client, session)

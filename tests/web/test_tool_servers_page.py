@@ -73,6 +73,8 @@ async def test_a_server_is_added_looked_at_allowed_as_shown_called_and_removed(
         tools = page.get_by_role("group", name="Tool servers it may call")
         await expect(tools.get_by_role("checkbox", name="bad")).to_have_count(0)
         await tools.get_by_role("checkbox", name="odd").check()
+        await page.get_by_text("More it may use").click()
+        await page.get_by_label("Context of tool servers").fill("odd:odd://guide")
         await page.get_by_role("button", name="Start").click()
         await expect(card(page)).to_contain_text("Call the tool echo of odd, which may change something")
         await expect(card(page)).to_contain_text('{"words": "birds"}')
@@ -82,6 +84,7 @@ async def test_a_server_is_added_looked_at_allowed_as_shown_called_and_removed(
         await answer(page, "Yes, once")
         await room.until_delivered(run)
         assert (await room.get(f"runs/{run}"))["goal"]["tools"] == ["odd"]
+        assert (await room.get(f"runs/{run}"))["goal"]["context"] == ["odd:odd://guide"]
 
         await go(page, "/settings/tools")
         for name in ("odd", "bad", "near"):

@@ -3185,6 +3185,11 @@ export interface components {
              * @default false
              */
             is_private: boolean;
+            /**
+             * Kernels
+             * @default []
+             */
+            kernels: string[];
             /** Key */
             key?: string | null;
             /**

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from acp import PROTOCOL_VERSION, schema, spawn_agent_process, text_block
 from acp.client.connection import ClientSideConnection
 from acp.connection import StreamEvent
 
+SECONDS = 240
 PROGRAM = str(Path(sys.executable).parent / "cellwright")
 
 
@@ -29,21 +30,13 @@ class Editor:
     asked: list[schema.RequestPermissionRequest] = field(default_factory=list)
     frames: list[dict[str, Any]] = field(default_factory=list)
     is_asked: anyio.Event = field(default_factory=anyio.Event)
-    is_told: anyio.Event = field(default_factory=anyio.Event)
-    """Set at the next thing it is told."""
+    _is_told: anyio.Event = field(default_factory=anyio.Event)
     connection: ClientSideConnection = field(init=False)
     process: Any = None
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.told.append(update)
-        told, self.is_told = self.is_told, anyio.Event()
-        told.set()
-
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        """Until what it was told shows this."""
-        with anyio.fail_after(60):
-            while not is_so():
-                await self.is_told.wait()
+        self._is_told.set()
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
         self.asked.append(schema.RequestPermissionRequest(session_id=session_id, tool_call=tool_call, options=options))
@@ -65,6 +58,13 @@ class Editor:
     async def say(self, session: str, *words: Any) -> schema.PromptResponse:
         blocks = [text_block(each) if isinstance(each, str) else each for each in words]
         return await self.connection.prompt(session_id=session, prompt=blocks)
+
+    async def until_told(self, words: str = "") -> None:
+        """Until a message says these words; without: any message."""
+        with anyio.fail_after(SECONDS):
+            while "agent_message_chunk" not in self.kinds() or words not in self.texts("agent_message_chunk"):
+                self._is_told = anyio.Event()
+                await self._is_told.wait()
 
     def kinds(self) -> list[str]:
         return [each.session_update for each in self.told]

@@ -229,7 +229,7 @@ async def test_a_run_whose_client_and_daemon_are_killed_in_the_middle_is_replaye
         up.let_go()
         await up.until(session, "done")
         # It is followed to its end, and a later client is told the very same.
-        await editor.until(lambda: "agent_message_chunk" in editor.kinds())
+        await editor.until_told()
         whole = [each.model_dump() for each in editor.told]
     assert up.worked(session) == ["first", "second", "third", "look"]
     async with an_editor(up.home, project(up)) as editor:
@@ -257,7 +257,7 @@ async def test_a_resumed_session_tells_only_what_comes_and_a_closed_one_stops_wh
         await editor.connection.resume_session(cwd=str(project(up)), session_id=session, mcp_servers=[])
         up.let_go()
         await up.until(session, "done")
-        await editor.until(lambda: "agent_message_chunk" in editor.kinds())
+        await editor.until_told()
         assert "user_message_chunk" not in editor.kinds()
         assert "I read the table." in editor.texts("agent_thought_chunk")
 

@@ -1,4 +1,4 @@
-"""Each page about an ACP client: what it tells that client to start is an agent, and its picture is there."""
+"""Pages about clients: a short recipe, a picture, and what an ACP client is told to start is an agent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from cellwright.cli.mcp_clients import CLIENTS
 from tests.house.places import ROOT
 from tests.server.daemon_testbed import SECONDS, DaemonTestbed
 from tests.server.mcp.test_mcp_over_stdio import start_daemon
@@ -49,6 +50,17 @@ def started_by(page: str) -> list[str]:
         case _:
             [line] = [line for line in text.splitlines() if "cellwright acp" in line]
             return shlex.split(re.search(r"cellwright acp[^\"']*", line)[0])  # pyrefly: ignore
+
+
+@pytest.mark.parametrize("page", CLIENTS)
+def test_a_page_of_an_mcp_client_has_a_picture_and_five_lines_to_type(page: str) -> None:
+    text = (FOLDER / f"{page}.md").read_text()
+    [picture] = re.findall(r"!\[[^\]]+\]\(\.\./(images/clients/[a-z-]+\.svg)\)", text)
+    assert (ROOT / "docs" / picture).read_text().startswith("<svg")
+    blocks = re.findall(r"```(?:text|bash)\n(.*?)```", text, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) <= 5
+    assert lines[:3] == [f"cellwright mcp install {page}{more}" for more in (" --print", "", " --remove")]
 
 
 @pytest.mark.parametrize("page", PAGES)

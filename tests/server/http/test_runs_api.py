@@ -13,6 +13,8 @@ from cellwright.journal.names import stream_of
 from cellwright.journal.questions import OpenQuestion
 from cellwright.notebook.edits import CreateCell
 from cellwright.runs.events import GoalSet
+from cellwright.server.http.routes.runs import goal_of_request
+from cellwright.server.http.schemas.runs import NewRun
 from cellwright.testing import CallTool, Fault
 from tests.models.testbed import Warm
 from tests.runs.factory import apply, create, finish, plan, task
@@ -121,6 +123,13 @@ async def test_a_run_that_is_not_there_is_said_to_be_none(served: Served) -> Non
 
 
 # ── beginning ──
+
+
+async def test_a_goal_names_kernels_of_jupyter_that_are_installed_here(served: Served, tmp_path: Path) -> None:
+    refused = await served.post("/runs", {"goal": "Fit it.", "kernels": ["no-such-kernel"]}, status=400)
+    assert refused["error"]["message"] == "No kernel of Jupyter is called 'no-such-kernel'."
+    goal = goal_of_request(NewRun(goal="Fit it.", kernels=("ir",)), tmp_path, "ada", (), {})
+    assert goal.kernels == ("ir",)
 
 
 @pytest.mark.slow

@@ -934,6 +934,7 @@ class NewRun(Shape):
     effort: Literal["quick", "normal", "thorough"] = "normal"
     extract: ExtractBody | None = None
     is_private: bool = False
+    kernels: list[str] = []
     key: str | None = None
     models: list[str] = []
     notebook: str | None = None

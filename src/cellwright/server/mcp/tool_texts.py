@@ -106,6 +106,7 @@ TOOLS: Final = (
             connections="Databases, buckets and APIs it may read, by their names.",
             tools="Tool servers its agents may call, by their names: those a person here has named and allowed.",
             context="What its agents are shown of tool servers, `SERVER:address` each.",
+            kernels="Kernels of Jupyter its agents may run code in (R, Julia …), by the names installed here.",
             models="`provider:model`; or `analyst`, which needs no model and no key. None: the usual ones.",
             notebook="Extend this notebook, or make it, at this path in the folder; null: a new one.",
             attach="Work in a notebook that is open in somebody's own marimo: its server's address, such as "
@@ -115,6 +116,8 @@ TOOLS: Final = (
             '{"sources": ["papers"], "form": "brief"}.',
             extract="Instead of an answer, a table out of documents (PDF, DOCX, HTML, text, e-mails), each value with "
             'the quote that says it: {"fields": "party, date:date, amount:number", "documents": ["papers"]}.',
+            is_private="Nothing may leave this machine: local models only.",
+            effort="How far it is looked over before it is handed over.",
             budget_usd="What it may cost at most, in USD, as a number in quotes.",
             key="Any text of yours: another call with the same key means the same run and starts none.",
         ),

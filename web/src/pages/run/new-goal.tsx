@@ -5,6 +5,7 @@ import { calls, request } from "../../api/client";
 import type { Approve, Effort, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalFiles, useGoalFiles } from "./goal-files";
+import { GoalNames, namesIn } from "./goal-names";
 import { GoalPicks } from "./goal-picks";
 import { RecentRuns } from "./recent-runs";
 import css from "./goal.module.css";
@@ -33,6 +34,8 @@ export function NewGoal() {
   const [notebook, setNotebook] = useState("");
   const [connections, setConnections] = useState<readonly string[]>([]);
   const [tools, setTools] = useState<readonly string[]>([]);
+  const [context, setContext] = useState("");
+  const [kernels, setKernels] = useState("");
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
@@ -54,7 +57,8 @@ export function NewGoal() {
         data: await files.send(),
         connections: [...connections],
         tools: [...tools],
-        context: [],
+        context: namesIn(context),
+        kernels: namesIn(kernels),
         models: model === "" ? [] : [model],
         budget_usd: budget.trim() === "" ? null : budget.trim(),
         approve,
@@ -106,6 +110,7 @@ export function NewGoal() {
           <GoalFiles files={files} stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)} />
           <GoalPicks legend="Connections it may read" known={known} picked={connections} onPick={setConnections} />
           <GoalPicks legend="Tool servers it may call" known={servers} picked={tools} onPick={setTools} />
+          <GoalNames context={servers.length === 0 ? null : context} onContext={setContext} kernels={kernels} onKernels={setKernels} />
           <div className={css.options}>
             <label>
               <span>Model</span>

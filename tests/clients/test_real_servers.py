@@ -1,9 +1,7 @@
-"""Five servers of others in cages, of both eras, through one call shape. They are fetched: a slow test."""
+"""Five servers of others in cages, of both eras, through one call shape."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import anyio
@@ -14,10 +12,11 @@ from cellwright.kernel.pool import KernelPool
 from cellwright.settings import Settings
 from cellwright.tools.mcp.opening import ServerHost, open_server, with_pins
 from cellwright.tools.mcp.servers import NamedServer
+from tests.clients.real_clients import NODE, PACKAGES
 from tests.sandbox.egress.world import HOST, World, world
 from tests.tools.mcp.odd_servers import server_host
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.clients
 MODERN = "2026-07-28"
 
 
@@ -29,29 +28,14 @@ def host(pool: KernelPool, tmp_path: Path) -> ServerHost:
     return server_host(pool, tmp_path / "home", tmp_path / "project", uv=uv)
 
 
-@pytest.fixture(scope="module")
-def node_servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("node-servers")
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        raise RuntimeError("This test needs Node and npm on the machine.")
-    names = ["@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem"]
-    words = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", *names]
-    subprocess.run(words, cwd=folder, check=True)
-    for parent in (folder, *folder.parents):
-        if parent.stat().st_uid == folder.stat().st_uid and parent.is_relative_to(tmp_path_factory.getbasetemp()):
-            parent.chmod(0o755)
-    return folder / "node_modules"
-
-
-def node_server(name: str, modules: Path, *words: str) -> NamedServer:
-    program = modules / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js"
-    command = ("node", str(program), *words)
-    return NamedServer(name=name, command=command, software=(str(modules),), files="read")
+def node_server(name: str, *words: str) -> NamedServer:
+    program = PACKAGES / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js"
+    command = (str(NODE), str(program), *words)
+    return NamedServer(name=name, command=command, software=(str(PACKAGES.resolve()),), files="read")
 
 
 async def test_time_from_its_package_with_every_version_pinned(host: ServerHost) -> None:
-    named = NamedServer(name="time", command=("mcp-server-time",), packages=("mcp-server-time",))
+    named = NamedServer(name="time", command=("mcp-server-time",), packages=("mcp-server-time==2026.10.19",))
     server = await with_pins(named, host)
     assert len(server.packages) > 5
     assert all("==" in each for each in server.packages)
@@ -68,7 +52,7 @@ async def test_fetch_reaches_the_one_host_that_was_approved(host: ServerHost, tm
         named = NamedServer(
             name="fetch",
             command=("mcp-server-fetch", "--ignore-robots-txt"),
-            packages=("mcp-server-fetch",),
+            packages=("mcp-server-fetch==2026.10.24",),
             hosts=(allowed,),
             private_hosts=True,
         )
@@ -90,15 +74,15 @@ async def test_git_reads_the_projects_history(host: ServerHost) -> None:
         ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "Birds"],
     ):
         await anyio.run_process(["git", *words], cwd=host.project)
-    named = NamedServer(name="git", command=("mcp-server-git",), packages=("mcp-server-git",), files="read")
+    named = NamedServer(name="git", command=("mcp-server-git",), packages=("mcp-server-git==2026.10.19",), files="read")
     async with open_server(named, host) as connection:
         told = await connection.call("git_log", {"repo_path": "/project"}, seconds=60)
         assert "Birds" in told.text
 
 
-async def test_filesystem_told_to_serve_everything_reads_only_the_project(host: ServerHost, node_servers: Path) -> None:
+async def test_filesystem_told_to_serve_everything_reads_only_the_project(host: ServerHost) -> None:
     (host.project.parent / "private.txt").write_text("of the host")
-    async with open_server(node_server("filesystem", node_servers, "/"), host) as connection:
+    async with open_server(node_server("filesystem", "/"), host) as connection:
         assert connection.era < MODERN
         read = await connection.call("read_text_file", {"path": "/project/birds.csv"}, seconds=60)
         assert "wren" in read.text
@@ -108,8 +92,8 @@ async def test_filesystem_told_to_serve_everything_reads_only_the_project(host: 
     assert (host.project / "birds.csv").read_text() == "bird\nwren\n"
 
 
-async def test_everything_answers_in_its_own_era(host: ServerHost, node_servers: Path) -> None:
-    async with open_server(node_server("everything", node_servers), host) as connection:
+async def test_everything_answers_in_its_own_era(host: ServerHost) -> None:
+    async with open_server(node_server("everything"), host) as connection:
         assert connection.era < MODERN
         assert (await connection.call("echo", {"message": "hello"}, seconds=60)).text == "Echo: hello"
         assert await connection.resources()
