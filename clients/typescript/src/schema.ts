@@ -2210,6 +2210,18 @@ export interface components {
             why: string;
         };
         /**
+         * DismissedContradiction
+         * @description Cards that code took for a contradiction, and who reads them does not.
+         */
+        DismissedContradiction: {
+            /** By */
+            by: string;
+            /** Cards */
+            cards: string[];
+            /** Why */
+            why: string;
+        };
+        /**
          * DoctorFinding
          * @description One thing that was looked at.
          */
@@ -3745,6 +3757,11 @@ export interface components {
              * @default []
              */
             contradictions: components["schemas"]["Contradiction"][];
+            /**
+             * Dismissed
+             * @default []
+             */
+            dismissed: components["schemas"]["DismissedContradiction"][];
             /**
              * Form
              * @default report

@@ -457,6 +457,14 @@ class Delivery(Shape):
     why: str
 
 
+class DismissedContradiction(Shape):
+    """Cards that code took for a contradiction, and who reads them does not."""
+
+    by: str
+    cards: list[str]
+    why: str
+
+
 class DoctorFinding(Shape):
     """One thing that was looked at."""
 
@@ -1282,6 +1290,7 @@ class ResearchReport(Shape):
 
     caveats: list[str]
     contradictions: list[Contradiction]
+    dismissed: list[DismissedContradiction]
     form: str
     question: str
     sections: list[SectionText]

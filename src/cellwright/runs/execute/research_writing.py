@@ -31,7 +31,7 @@ from cellwright.runs.research.steps import (
     parse_verdicts,
 )
 from cellwright.tools.evidence.card import EvidenceCard
-from cellwright.tools.evidence.contradictions import Contradiction, merged
+from cellwright.tools.evidence.contradictions import Contradiction, merged, without
 
 _JUDGED_AT_ONCE: Final = 40
 _WRITTEN_AT_ONCE: Final = 3
@@ -103,7 +103,8 @@ class ResearchWriter:
             title=edited.title or title,
             summary=edited.summary,
             sections=edited_sections(sections, edited.edits),
-            contradictions=merged(contradictions, edited.contradictions),
+            contradictions=without(merged(contradictions, edited.contradictions), edited.dismissed),
+            dismissed=edited.dismissed,
             caveats=(why,) if why else (),
             form=self.agents.goal.form,
         )

@@ -56,7 +56,7 @@ def _cells(
     if report.contradictions:
         told = contradictions_text(report, cards, numbers)
         texts.append(("contradictions", f"## Where the sources contradict each other\n\n{told}"))
-    if report.caveats or report.trust:
+    if report.caveats or report.trust or report.dismissed:
         texts.append(("caveats", f"## Caveats\n\n{caveats_text(report)}"))
     made: list[Edit] = [_markdown(name, text) for name, text in texts]
     made.append(_cell("evidence", _evidence(cards, numbers, folder)))

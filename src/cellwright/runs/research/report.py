@@ -12,7 +12,7 @@ from urllib.parse import quote
 from cellwright.runs.research.citations import CheckedSentence
 from cellwright.runs.research.steps import SectionText
 from cellwright.tools.evidence.card import CITATION, EvidenceCard, cited_in
-from cellwright.tools.evidence.contradictions import Contradiction
+from cellwright.tools.evidence.contradictions import Contradiction, DismissedContradiction
 from cellwright.tools.evidence.library import EvidenceSource
 
 SLIDES: Final = "slides"
@@ -29,6 +29,8 @@ class ResearchReport:
     summary: str
     sections: tuple[SectionText, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    dismissed: tuple[DismissedContradiction, ...] = ()
+    """What code took for contradictions and a planner or editor did not, each with the reason."""
     caveats: tuple[str, ...] = ()
     sentences: tuple[CheckedSentence, ...] = ()
     form: str = "report"
@@ -87,6 +89,10 @@ def contradictions_text(report: ResearchReport, cards: Mapping[str, EvidenceCard
 def caveats_text(report: ResearchReport) -> str:
     """One line each."""
     lines = [f"- {plain(each)}" for each in report.caveats]
+    lines += [
+        f"- Other figures for what seemed one thing are none of a contradiction, says the {each.by}: {plain(each.why)}"
+        for each in report.dismissed
+    ]
     return "\n".join([*lines, f"- {plain(report.trust)}"] if report.trust else lines)
 
 
@@ -137,7 +143,7 @@ def markdown_of(
     parts += [f"## {plain(each.title)}\n\n{shown(each.text, numbers)}" for each in report.sections]
     if report.contradictions:
         parts.append(f"## Where the sources contradict each other\n\n{contradictions_text(report, cards, numbers)}")
-    if report.caveats or report.trust:
+    if report.caveats or report.trust or report.dismissed:
         parts.append(f"## Caveats\n\n{caveats_text(report)}")
     parts.append(f"## Sources\n\n{bibliography_text(sources, cards, numbers, folder)}")
     return ("\n\n---\n\n" if report.form == SLIDES else "\n\n").join(parts) + "\n"
