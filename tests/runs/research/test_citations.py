@@ -65,7 +65,15 @@ def test_a_figure_without_a_quote_is_a_caveat_and_its_writer_is_told() -> None:
 def test_a_judge_sees_sentence_and_quotes_alone_and_its_no_is_a_caveat() -> None:
     text = "In 2023 Norwell took in 41.2 million [c1111111]. In 2023 Norwell grew to 41.2 million [c1111111]."
     sentences = check_sentences("Revenue", text, CARDS)
-    assert judge_text(sentences, to_judge(sentences), CARDS).count(QUOTE) == 2
+    assert judge_text(sentences, to_judge(sentences), CARDS).splitlines() == [
+        "Quotes:",
+        f"c1111111: annual.1.2.md: “{QUOTE}”",
+        "",
+        "Sentences:",
+        "1. In 2023 Norwell took in 41.2 million. (c1111111)",
+        "   before it: In 2023 Norwell took in 41.2 million.",
+        "2. In 2023 Norwell grew to 41.2 million. (c1111111)",
+    ]
     verdicts = [
         CitationVerdict(number=1, verdict="supported"),
         CitationVerdict(number=2, verdict="unsupported", why="Nothing says that it grew."),
