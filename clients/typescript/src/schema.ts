@@ -4101,6 +4101,11 @@ export interface components {
             text: string;
             /** Title */
             title: string;
+            /**
+             * Todo
+             * @default
+             */
+            todo: string;
         };
         /**
          * ServerProblemShape

@@ -14,6 +14,7 @@ from cellwright.runs.research.citations import (
     share_that_holds,
     to_judge,
     with_verdicts,
+    with_verdicts_before,
 )
 from cellwright.runs.research.steps import CitationVerdict
 from cellwright.tools.evidence.card import EvidenceCard
@@ -93,3 +94,14 @@ def test_a_writer_is_not_told_of_names_that_titles_or_other_cards_have() -> None
     assert found.missing == ("Board",)
     many = "".join(f"They sold {number} of them [c1111111].\n" for number in range(50, 70))
     assert complaint(many, cards, "").endswith("… and 8 more.")
+
+
+def test_a_sentence_that_stands_as_it_stood_keeps_its_verdict_and_what_is_new_is_judged() -> None:
+    old = check_sentences("One", "Norwell took in 41.2 million [c1111111]. By then it grew [c1111111].", CARDS)
+    verdicts = [CitationVerdict(number=1, verdict="supported"), CitationVerdict(number=2, verdict="unsupported")]
+    judged = with_verdicts(old, verdicts)
+    same = check_sentences("One", "Norwell took in 41.2 million [c1111111]. By then it grew [c1111111].", CARDS)
+    assert [each.standing for each in with_verdicts_before(same, judged)] == ["judged", "unsupported"]
+    # What stands before it says what it means.
+    new = check_sentences("One", "It is old [c1111111]. By then it grew [c1111111].", CARDS)
+    assert [each.standing for each in with_verdicts_before(new, judged)] == ["unjudged", "unjudged"]

@@ -1534,6 +1534,7 @@ class SectionText(Shape):
     cards: list[str]
     text: str
     title: str
+    todo: str
 
 
 class ServerProblemShape(Shape):

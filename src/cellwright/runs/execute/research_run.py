@@ -232,14 +232,20 @@ class ResearchRun(Run):
         edited = await writer.edited(sections, outline.title, known, against)
         if isinstance(edited, AgentReport):
             return edited
-        return await writer.checked(edited, known, is_judged=self._goal.effort != "quick")
+        before = () if self._report is None else self._report.sentences
+        return await writer.checked(edited, known, is_judged=self._goal.effort != "quick", before=before)
 
     def _outline_that_stands(self, known: dict[str, EvidenceCard]) -> Outline | None:
         """That of the text there is, without cards that are no more; None: there is more to tell."""
         if self._report is None or self._written_from is None or not frozenset(known) <= self._written_from:
             return None
         left = [
-            OutlineSection(title=each.title, cards=tuple(card for card in each.cards if card in known))
+            OutlineSection(
+                title=each.title,
+                cards=tuple(card for card in each.cards if card in known),
+                todo=each.todo,
+                before=each.text,
+            )
             for each in self._sections
         ]
         sections = tuple(each for each in left if each.cards)

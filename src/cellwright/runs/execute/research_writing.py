@@ -19,6 +19,7 @@ from cellwright.runs.research.citations import (
     share_that_holds,
     to_judge,
     with_verdicts,
+    with_verdicts_before,
 )
 from cellwright.runs.research.report import ResearchReport
 from cellwright.runs.research.steps import (
@@ -80,7 +81,7 @@ class ResearchWriter:
                 section = outline.sections[place]
                 text = report.answer if report.outcome == "finished" else ""
                 made[place] = SectionText(
-                    title=section.title, text=text or _of_cards(section, cards), cards=section.cards
+                    title=section.title, text=text or _of_cards(section, cards), cards=section.cards, todo=section.todo
                 )
         return tuple(made[place] for place in sorted(made))
 
@@ -110,13 +111,19 @@ class ResearchWriter:
         )
 
     async def checked(
-        self, report: ResearchReport, cards: Mapping[str, EvidenceCard], *, is_judged: bool
+        self,
+        report: ResearchReport,
+        cards: Mapping[str, EvidenceCard],
+        *,
+        is_judged: bool,
+        before: Sequence[CheckedSentence] = (),
     ) -> ResearchReport:
-        """With what its citations came to: by code, and by a judge where code cannot tell."""
+        """With what its citations came to: by code, and by a judge where code cannot tell and none told before."""
         await self.tell("checking citations")
         texts = [("summary", report.summary), *((each.title, each.text) for each in report.sections)]
         given = f"{report.question} {report.title}"
         sentences = [each for title, text in texts for each in check_sentences(title, text, cards, given)]
+        sentences = with_verdicts_before(sentences, before)
         if is_judged and (places := to_judge(sentences)):
             sentences = await self._judged(sentences, places, cards)
         caveats = (*caveats_of(sentences), *report.caveats)

@@ -126,6 +126,28 @@ def _origin(card: EvidenceCard) -> str:
     return f"{card.name} ({card.title})" if card.title else card.name
 
 
+def with_verdicts_before(
+    sentences: Sequence[CheckedSentence], before: Sequence[CheckedSentence]
+) -> list[CheckedSentence]:
+    """Sentences that stand as they stood, after the same one and with the same cards, as a judge found them then."""
+    judged = frozenset(_STANDINGS.values()) - {"unjudged"}
+    found = {key: each for key, each in zip(_in_context(before), before, strict=True) if each.standing in judged}
+    made = list[CheckedSentence]()
+    for key, each in zip(_in_context(sentences), sentences, strict=True):
+        then = found.get(key) if each.standing == "unjudged" else None
+        made.append(each if then is None else replace(each, standing=then.standing, why=then.why))
+    return made
+
+
+def _in_context(sentences: Sequence[CheckedSentence]) -> list[tuple[str, str, tuple[str, ...]]]:
+    texts = ["", *(each.text for each in sentences)]
+    sections = ["", *(each.section for each in sentences)]
+    return [
+        (texts[place] if sections[place] == each.section else "", each.text, each.cards)
+        for place, each in enumerate(sentences)
+    ]
+
+
 def with_verdicts(
     sentences: Sequence[CheckedSentence], verdicts: Sequence[CitationVerdict]
 ) -> tuple[CheckedSentence, ...]:

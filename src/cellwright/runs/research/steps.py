@@ -59,6 +59,8 @@ class OutlineSection:
     title: str
     cards: tuple[str, ...]
     todo: str = ""
+    before: str = ""
+    """Its text as it stood, where it is written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,8 @@ class SectionText:
     text: str
     cards: tuple[str, ...]
     """Those it was given."""
+    todo: str = ""
+    """What it was to say."""
 
 
 _PLAN: Final = TypeAdapter(ReadingPlan)
