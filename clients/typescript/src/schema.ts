@@ -2411,6 +2411,11 @@ export interface components {
          * @description One thing that is looked for.
          */
         ExtractedField: {
+            /**
+             * Choices
+             * @default []
+             */
+            choices: string[];
             /** Name */
             name: string;
             /**

@@ -94,3 +94,15 @@ def test_tables_have_a_line_of_evidence_for_each_value_and_the_skips() -> None:
     assert tables["rows"][1] == [{"document": "a.pdf", "row": 1, "party": "Ada", "amount": 5.0, "marks": ""}]
     assert [each["quote"] for each in tables["evidence"][1]] == ["Party: Ada", "Total 5 EUR"]
     assert tables["skipped"][1] == [{"document": "b.pdf", "reason": "no-text", "why": "scanned"}]
+
+
+def test_a_field_may_have_choices_in_a_list_and_in_files(tmp_path: Path) -> None:
+    expected = (ExtractedField(name="kind", choices=("MIT", "BSD")), ExtractedField(name="day", type="date"))
+    (tmp_path / "a.toml").write_text('[fields]\nkind = { enum = ["MIT", "BSD"] }\nday = "date"\n')
+    (tmp_path / "b.json").write_text('{"properties": {"kind": {"enum": ["MIT", "BSD"]}, "day": {"format": "date"}}}')
+    assert [read_fields(words, tmp_path) for words in ("kind:MIT|BSD, day:date", "a.toml", "b.json")] == [expected] * 3
+    assert field_list(expected) == "kind:MIT|BSD, day:date"
+    said = answer_schema(expected)["properties"]["rows"]["items"]["properties"]["kind"]["anyOf"][0]
+    assert said["properties"]["value"] == {"type": "string", "enum": ["MIT", "BSD"]}
+    with pytest.raises(UserError, match="choices of 'kind'"):
+        read_fields("kind:MIT|MIT", tmp_path)

@@ -550,6 +550,7 @@ class ExtractBody(Shape):
 class ExtractedField(Shape):
     """One thing that is looked for."""
 
+    choices: list[str]
     name: str
     says: str
     type: Literal["text", "number", "integer", "date", "boolean"] | str
