@@ -101,3 +101,9 @@ async def test_words_are_found_with_their_place(library: Library) -> None:
 async def test_only_one_document_is_looked_in_where_it_is_named(library: Library) -> None:
     assert isinstance(await call(library, "find", query="good year", document="d1"), Done)
     assert isinstance(await call(library, "find", query="good year", document="d2"), ToolError)
+
+
+async def test_a_document_is_compared_with_itself_and_has_no_change(library: Library) -> None:
+    done = await call(library, "compare_documents", a="d1", b="a.txt")
+    assert isinstance(done, Done)
+    assert (done.is_untrusted, done.text.splitlines()[-1]) == (True, "That is all: 0 changes.")

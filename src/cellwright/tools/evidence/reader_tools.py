@@ -83,8 +83,9 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
             return source
         if isinstance(other, ToolError):
             return other
-        pages = [found.pages if (found := library.document(each.sha256)) else () for each in (source, other)]
-        text = await anyio.to_thread.run_sync(compared_text, *pages, from_change, _CHUNK)
+        one, two = library.document(source.sha256), library.document(other.sha256)
+        pages = (() if one is None else one.pages, () if two is None else two.pages)
+        text = await anyio.to_thread.run_sync(compared_text, pages[0], pages[1], from_change, _CHUNK)
         return Done(text=f"{source.id} ({source.name}) and {other.id} ({other.name}):\n{text}", is_untrusted=True)
 
     @tool()
