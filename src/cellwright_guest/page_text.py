@@ -10,6 +10,8 @@ from urllib.parse import urljoin
 _SKIPPED: Final = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "head", "nav", "footer", "form", "button"}
 )
+_AROUND: Final = frozenset({"navigation", "search", "banner", "contentinfo"})
+"""Roles of what stands around a page's own text."""
 _EMPTY: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
@@ -57,7 +59,8 @@ class _PageReader(HTMLParser):
         is_hidden = (
             "hidden" in given or given.get("aria-hidden") == "true" or _INVISIBLE.search(given.get("style") or "")
         )
-        if self._skipped_in or tag in _SKIPPED or is_hidden:
+        is_around = (given.get("role") or "").strip().lower() in _AROUND
+        if self._skipped_in or tag in _SKIPPED or is_hidden or is_around:
             if tag not in _EMPTY:
                 self._skipped_in.append(tag)
             return

@@ -160,6 +160,36 @@ async def test_a_parallel_section_finishes_every_branch_and_raises_the_first_err
     assert done == ["yes"]
 
 
+async def test_a_free_place_of_a_parallel_section_is_filled_at_once_and_a_replay_has_the_same(where: str) -> None:
+    begun = list[int]()
+    third = anyio.Event()
+
+    async def leaf(flow: Flow, number: int) -> int:
+        async def work() -> int:
+            begun.append(number)
+            if number == 3:
+                third.set()
+            if number == 1:
+                # Two at once: in pairs the third would begin after the first.
+                await third.wait()
+            return number * 10
+
+        return await flow.step("leaf", work)
+
+    async def top(flow: Flow, _: Any) -> Any:
+        found = await flow.parallel(*(flow.child("leaf", number) for number in range(1, 5)), at_once=2)
+        return [found, await flow.ask(Question(text="Go on?", choices=("yes", "no")))]
+
+    with anyio.fail_after(60):
+        async with working(where, top, leaf) as journal:
+            run = await journal.run("top", run="mine")
+            question = await asked(journal, run)
+        async with working(where, top, leaf) as journal:
+            await journal.answer(question.id, "yes", by="me")
+            assert await journal.result(run) == [[10, 20, 30, 40], "yes"]
+    assert sorted(begun) == [1, 2, 3, 4]
+
+
 async def test_an_effect_with_a_known_key_is_not_done_again_by_another_run(where: str) -> None:
     done: list[Any] = []
 

@@ -91,6 +91,14 @@ def fetch(**options: Any) -> EgressFetch:
     return EgressFetch(private_hosts=["pages.example"], resolve=resolve, **options)
 
 
+def test_what_stands_around_a_page_is_left_out() -> None:
+    page = (
+        '<div class="related" role="navigation"><ul><li>index - next | - previous</li></ul></div>'
+        '<p>The text.</p><div role="contentinfo">Made with a tool.</div>'
+    )
+    assert readable(page, "")[1] == "The text."
+
+
 async def test_a_page_comes_back_as_text_without_what_nobody_sees(port: int) -> None:
     page = await fetch().get(f"http://pages.example:{port}/wren")
     assert isinstance(page, FetchedPage)

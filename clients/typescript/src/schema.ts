@@ -2210,6 +2210,18 @@ export interface components {
             why: string;
         };
         /**
+         * DismissedContradiction
+         * @description Cards that code took for a contradiction, and who reads them does not.
+         */
+        DismissedContradiction: {
+            /** By */
+            by: string;
+            /** Cards */
+            cards: string[];
+            /** Why */
+            why: string;
+        };
+        /**
          * DoctorFinding
          * @description One thing that was looked at.
          */
@@ -2399,6 +2411,11 @@ export interface components {
          * @description One thing that is looked for.
          */
         ExtractedField: {
+            /**
+             * Choices
+             * @default []
+             */
+            choices: string[];
             /** Name */
             name: string;
             /**
@@ -3751,6 +3768,11 @@ export interface components {
              */
             contradictions: components["schemas"]["Contradiction"][];
             /**
+             * Dismissed
+             * @default []
+             */
+            dismissed: components["schemas"]["DismissedContradiction"][];
+            /**
              * Form
              * @default report
              */
@@ -4089,6 +4111,11 @@ export interface components {
             text: string;
             /** Title */
             title: string;
+            /**
+             * Todo
+             * @default
+             */
+            todo: string;
         };
         /**
          * ServerProblemShape

@@ -53,15 +53,18 @@ class DocumentIndex:
             self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", rows)
             self._connection.execute("COMMIT")
 
-    def find(self, query: str, k: int = 10) -> tuple[Passage, ...]:
-        """The `k` passages that say most of the query's words, the best first; any text is a query."""
+    def find(self, query: str, k: int = 10, document: str = "") -> tuple[Passage, ...]:
+        """The `k` passages that say most of the query's words, the best first; any text is a query.
+
+        `document`: the hash of the only one that is looked in.
+        """
         words = dict.fromkeys(_WORD.findall(query)[:_MOST_WORDS])
         if not words:
             return ()
         rows = self._connection.execute(
             "SELECT document, name, page, start, text FROM passages WHERE passages MATCH ? "
-            "ORDER BY bm25(passages, 1.0, 2.0), document, page, start LIMIT ?",
-            (" OR ".join(f'"{word}"' for word in words), k),
+            "AND (? = '' OR document = ?) ORDER BY bm25(passages, 1.0, 2.0), document, page, start LIMIT ?",
+            (" OR ".join(f'"{word}"' for word in words), document, document, k),
         )
         return tuple(
             Passage(document=document, name=name, page=page, start=start, end=start + len(text), text=text)

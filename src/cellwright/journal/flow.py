@@ -6,6 +6,7 @@ may differ between two runs of the code — the clock, chance, the world — bel
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -134,11 +135,12 @@ class Flow:
         with self._doing("telling"):
             await self._steps.tell(events)
 
-    async def parallel(self, *branches: Coroutine[Any, Any, Any]) -> list[Any]:
+    async def parallel(self, *branches: Coroutine[Any, Any, Any], at_once: int | None = None) -> list[Any]:
         """Do several verbs at the same time: `await flow.parallel(flow.step(…), flow.child(…))`.
 
         Every branch is one verb; a longer one is a child workflow. All branches come to their end; then the first error
-        in order is raised.
+        in order is raised. `at_once`: so many at most; the next begins when any of them ends. They begin in their
+        order in any case, and a verb takes its numbers when it begins: whichever ends first, a replay has the same.
         """
         if self._is_parallel or self._busy_with is not None:
             for branch in branches:
@@ -147,12 +149,16 @@ class Flow:
         results: list[Any] = [None] * len(branches)
         errors: dict[int, BaseException] = {}
         self._is_parallel = True
+        places, waiting = anyio.CapacityLimiter(at_once or max(1, len(branches))), deque(branches)
         try:
             async with anyio.create_task_group() as tasks:
-                for number, branch in enumerate(branches):
-                    tasks.start_soon(_run_parallel, branch, number, results, errors)
+                for number in range(len(branches)):
+                    await places.acquire_on_behalf_of(number)
+                    tasks.start_soon(_run_parallel, waiting.popleft(), number, places, results, errors)
         finally:
             self._is_parallel = False
+            for branch in waiting:
+                branch.close()
         if errors:
             raise errors[min(errors)]
         return results
@@ -182,7 +188,11 @@ _ONE_AT_A_TIME: Final = "Use `flow.parallel(flow.step(…), …)`, and make a br
 
 
 async def _run_parallel(
-    branch: Coroutine[Any, Any, Any], number: int, results: list[Any], errors: dict[int, BaseException]
+    branch: Coroutine[Any, Any, Any],
+    number: int,
+    places: anyio.CapacityLimiter,
+    results: list[Any],
+    errors: dict[int, BaseException],
 ) -> None:
     _PARALLEL_VERBS.set([])
     try:
@@ -191,3 +201,5 @@ async def _run_parallel(
         raise
     except BaseException as error:  # noqa: BLE001 - the engine's own signals are no Exceptions; all are raised again
         errors[number] = error
+    finally:
+        places.release_on_behalf_of(number)

@@ -111,3 +111,15 @@ def test_what_a_document_cost_is_shared_among_its_rows_and_told_for_what_was_giv
     assert [each["cost_usd"] for each in tables["rows"][1]] == [0.00002, 0.00002, None]
     assert [each["cost_usd"] for each in tables["skipped"][1]] == [0.00007]
     assert csv_bytes(*tables["skipped"]) == b"document,reason,why,cost_usd\nd.pdf,no-answer,twice,7e-05\n"
+
+
+def test_a_field_may_have_choices_in_a_list_and_in_files(tmp_path: Path) -> None:
+    expected = (ExtractedField(name="kind", choices=("MIT", "BSD")), ExtractedField(name="day", type="date"))
+    (tmp_path / "a.toml").write_text('[fields]\nkind = { enum = ["MIT", "BSD"] }\nday = "date"\n')
+    (tmp_path / "b.json").write_text('{"properties": {"kind": {"enum": ["MIT", "BSD"]}, "day": {"format": "date"}}}')
+    assert [read_fields(words, tmp_path) for words in ("kind:MIT|BSD, day:date", "a.toml", "b.json")] == [expected] * 3
+    assert field_list(expected) == "kind:MIT|BSD, day:date"
+    said = answer_schema(expected)["properties"]["rows"]["items"]["properties"]["kind"]["anyOf"][0]
+    assert said["properties"]["value"] == {"type": "string", "enum": ["MIT", "BSD"]}
+    with pytest.raises(UserError, match="choices of 'kind'"):
+        read_fields("kind:MIT|MIT", tmp_path)

@@ -64,3 +64,16 @@ def test_what_came_of_an_extraction_is_told_in_a_sentence() -> None:
         "3 rows from 1 document: 4 of 6 values stand in their documents word for word, 1 was not found, 1 was refused. "
         "1 document could not be read: 1 without a text layer (scanned: they need OCR)."
     )
+
+
+def test_one_of_several_is_kept_and_marked_and_a_choice_is_one_of_those_there_are() -> None:
+    several = SaidValue(value="5", quote="Total 5 EUR", page=1, several=True)
+    one = checked_row({"party": None, "amount": several}, FIELDS, DOCUMENT)
+    assert (one.values[1].value, one.borne_out) == (5.0, 1)
+    assert one.marks == "party: not found; amount: one of several that the document says"
+    [both] = compared([row(None, "5")], [one])
+    assert both.values[1].mark == "several"
+    kind = (ExtractedField(name="currency", choices=("Euro", "Dollar")),)
+    said = [SaidValue(value=value, quote="Total 5 EUR", page=1) for value in ("euro", "Franc")]
+    made = [checked_row({"currency": each}, kind, DOCUMENT).values[0] for each in said]
+    assert [(each.value, each.mark) for each in made] == [("Euro", "ok"), (None, "no-choice")]

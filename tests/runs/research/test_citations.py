@@ -15,6 +15,7 @@ from cellwright.runs.research.citations import (
     share_that_holds,
     to_judge,
     with_verdicts,
+    with_verdicts_before,
 )
 from cellwright.runs.research.report import ResearchReport, check_report
 from cellwright.runs.research.steps import CitationVerdict, SectionText
@@ -67,7 +68,15 @@ def test_a_figure_without_a_quote_is_a_caveat_and_its_writer_is_told() -> None:
 def test_a_judge_sees_sentence_and_quotes_alone_and_its_no_is_a_caveat() -> None:
     text = "In 2023 Norwell took in 41.2 million [c1111111]. In 2023 Norwell grew to 41.2 million [c1111111]."
     sentences = check_sentences("Revenue", text, CARDS)
-    assert judge_text(sentences, to_judge(sentences), CARDS).count(QUOTE) == 2
+    assert judge_text(sentences, to_judge(sentences), CARDS).splitlines() == [
+        "Quotes:",
+        f"c1111111: annual.1.2.md: “{QUOTE}”",
+        "",
+        "Sentences:",
+        "1. In 2023 Norwell took in 41.2 million. (c1111111)",
+        "   before it: In 2023 Norwell took in 41.2 million.",
+        "2. In 2023 Norwell grew to 41.2 million. (c1111111)",
+    ]
     verdicts = [
         CitationVerdict(number=1, verdict="supported"),
         CitationVerdict(number=2, verdict="unsupported", why="Nothing says that it grew."),
@@ -114,3 +123,14 @@ def test_a_writer_is_not_told_of_names_that_titles_or_other_cards_have() -> None
     assert found.missing == ("Board",)
     many = "".join(f"They sold {number} of them [c1111111].\n" for number in range(50, 70))
     assert complaint(many, cards, "").endswith("… and 8 more.")
+
+
+def test_a_sentence_that_stands_as_it_stood_keeps_its_verdict_and_what_is_new_is_judged() -> None:
+    old = check_sentences("One", "Norwell took in 41.2 million [c1111111]. By then it grew [c1111111].", CARDS)
+    verdicts = [CitationVerdict(number=1, verdict="supported"), CitationVerdict(number=2, verdict="unsupported")]
+    judged = with_verdicts(old, verdicts)
+    same = check_sentences("One", "Norwell took in 41.2 million [c1111111]. By then it grew [c1111111].", CARDS)
+    assert [each.standing for each in with_verdicts_before(same, judged)] == ["judged", "unsupported"]
+    # What stands before it says what it means.
+    new = check_sentences("One", "It is old [c1111111]. By then it grew [c1111111].", CARDS)
+    assert [each.standing for each in with_verdicts_before(new, judged)] == ["unjudged", "unjudged"]

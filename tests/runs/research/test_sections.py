@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import CreateCell
 from cellwright.runs.research.notebook import research_edits
 from cellwright.runs.research.report import ResearchReport, markdown_of, numbered
-from cellwright.runs.research.steps import SectionText, TextEdit, edited_sections, parse_outline, section_tool
+from cellwright.runs.research.steps import (
+    SectionText,
+    TextEdit,
+    edited_sections,
+    editor_tool,
+    parse_edited,
+    parse_outline,
+    section_tool,
+)
 from cellwright.tools.evidence.card import EvidenceCard
+from cellwright.tools.evidence.contradictions import DismissedContradiction
 from cellwright.tools.evidence.library import EvidenceSource
 from cellwright.tools.tool import CallContext, Done, ToolCall, ToolError, ToolResult
 
@@ -69,3 +79,16 @@ def test_what_documents_and_models_say_is_text_in_the_notebook_and_links_lead_to
         compile(each, "cell", "exec")
     assert "research_texts = [research_title_text, research_section_1_text, research_section_2_text]" in code
     assert numbered(REPORT, CARDS) == {"c1111111": 1}
+
+
+async def test_an_editor_dismisses_what_is_no_contradiction_and_its_reason_is_kept() -> None:
+    made = editor_tool(SECTIONS, {"c1111111", "c2222222"}, lambda _, __: "")
+    nowhere: Any = None
+    none = {"cards": ["c1111111", "c2222222"], "why": "Other years."}
+    arguments = made.parse({"title": "Why", "summary": "It fell [c1111111].", "dismissed": [none]})
+    done = await made.run(arguments, CallContext(call=ToolCall(id="s1c1", name="finish", arguments={}), flow=nowhere))
+    assert isinstance(done, Done)
+    value: Any = done.value
+    [dismissed] = parse_edited(value["handed"]).dismissed
+    assert dismissed == DismissedContradiction(cards=("c1111111", "c2222222"), by="editor", why="Other years.")
+    assert "says the editor: Other years." in markdown_of(replace(REPORT, dismissed=(dismissed,)), CARDS, SOURCES, "/d")

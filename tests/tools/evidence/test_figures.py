@@ -103,3 +103,13 @@ def test_a_name_is_known_in_another_number_or_case(sentence: str, known: str) ->
 def test_who_counts_what_is_told_measures_nothing() -> None:
     assert missing_figures("Two terms and three important changes stayed.", ["They stayed."]) == ()
     assert missing_figures("Two plants stayed.", ["They stayed."]) == ("Two",)
+
+
+def test_a_sentence_may_begin_with_the_name_of_a_file_or_after_a_citation_in_lower_case() -> None:
+    text = "It fell. policy.pdf says so [c1234567]. iSense agrees, e.g. in part. But not all."
+    assert sentences_of(text) == (
+        "It fell.",
+        "policy.pdf says so [c1234567].",
+        "iSense agrees, e.g. in part.",
+        "But not all.",
+    )

@@ -82,8 +82,11 @@ async def test_a_long_document_is_read_in_pieces_and_as_data(library: Library) -
     first = await call(library, "read_document", document="d1")
     assert isinstance(first, Done)
     assert first.is_untrusted
-    assert "It goes on: page=3, from_character=9949." in first.text
-    rest = await call(library, "read_document", document="d1", page=3, from_character=9_949)
+    assert "It goes on: page=3." in first.text
+    long = await call(library, "read_document", document="d1", page=3)
+    assert isinstance(long, Done)
+    assert "It goes on: page=3, from_character=12000." in long.text
+    rest = await call(library, "read_document", document="d1", page=3, from_character=12_000)
     assert isinstance(rest, Done)
     assert "The document ends here." in rest.text
 
@@ -93,3 +96,14 @@ async def test_words_are_found_with_their_place(library: Library) -> None:
     assert isinstance(found, Done)
     assert "d1 (a.txt), page 1, from_character 0" in found.text
     assert found.is_untrusted
+
+
+async def test_only_one_document_is_looked_in_where_it_is_named(library: Library) -> None:
+    assert isinstance(await call(library, "find", query="good year", document="d1"), Done)
+    assert isinstance(await call(library, "find", query="good year", document="d2"), ToolError)
+
+
+async def test_a_document_is_compared_with_itself_and_has_no_change(library: Library) -> None:
+    done = await call(library, "compare_documents", a="d1", b="a.txt")
+    assert isinstance(done, Done)
+    assert (done.is_untrusted, done.text.splitlines()[-1]) == (True, "That is all: 0 changes.")

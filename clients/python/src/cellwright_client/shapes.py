@@ -457,6 +457,14 @@ class Delivery(Shape):
     why: str
 
 
+class DismissedContradiction(Shape):
+    """Cards that code took for a contradiction, and who reads them does not."""
+
+    by: str
+    cards: list[str]
+    why: str
+
+
 class DoctorFinding(Shape):
     """One thing that was looked at."""
 
@@ -542,6 +550,7 @@ class ExtractBody(Shape):
 class ExtractedField(Shape):
     """One thing that is looked for."""
 
+    choices: list[str]
     name: str
     says: str
     type: Literal["text", "number", "integer", "date", "boolean"] | str
@@ -1283,6 +1292,7 @@ class ResearchReport(Shape):
 
     caveats: list[str]
     contradictions: list[Contradiction]
+    dismissed: list[DismissedContradiction]
     form: str
     question: str
     sections: list[SectionText]
@@ -1526,6 +1536,7 @@ class SectionText(Shape):
     cards: list[str]
     text: str
     title: str
+    todo: str
 
 
 class ServerProblemShape(Shape):

@@ -81,7 +81,9 @@ class ResearchAgents:
         )
         titles = "\n".join(f"- {each.title}" for each in outline.sections)
         among = [each for each in contradictions if len(set(each.cards) & set(own)) > 1]
-        notes = (self._form(), Note(name="all sections", text=titles), *_cards(list(own.values())), *_told(among))
+        before = (Note(name="the section as it was, to keep what still holds", text=section.before),)
+        shown = (*_cards(list(own.values())), *_told(among), *(before if section.before else ()))
+        notes = (self._form(), Note(name="all sections", text=titles), *shown)
         return self._given(steps.section_tool(own, self._check(own)), steps.SECTION_WRITER, words, notes)
 
     def editor(

@@ -37,7 +37,13 @@ from cellwright.runs.research.report import ResearchReport, answer_of, markdown_
 from cellwright.runs.research.steps import READER, Outline, OutlineSection, SectionText, SubGoal
 from cellwright.runs.views.research_view import ResearchView, read_research
 from cellwright.tools.evidence.card import EvidenceCard, parse_cards
-from cellwright.tools.evidence.contradictions import Contradiction, contradictions_in, merged
+from cellwright.tools.evidence.contradictions import (
+    Contradiction,
+    DismissedContradiction,
+    contradictions_in,
+    merged,
+    without,
+)
 from cellwright.tools.evidence.library import LibraryContents
 
 _AT_ONCE: Final = 3
@@ -59,6 +65,8 @@ class ResearchRun(Run):
         self._rejected = frozenset(self._goal.rejected)
         self._named: tuple[Contradiction, ...] = ()
         """What planners and editors found to contradict each other."""
+        self._dismissed: tuple[DismissedContradiction, ...] = ()
+        """What they found not to."""
         self._sections: tuple[SectionText, ...] = ()
         self._report: ResearchReport | None = None
         self._written_from: frozenset[str] | None = None
@@ -111,7 +119,7 @@ class ResearchRun(Run):
         gone = [CardRejected(card=card, by=self._goal.person) for card in sorted(self._rejected & set(self._cards))]
         await self._flow.tell(*noted, *gone)
         if found.report is not None:
-            self._named = found.report.contradictions
+            self._adopt_contradictions(found.report)
             self._sections = found.report.sections
             self._report = found.report
             self._written_from = frozenset(self._cards) - frozenset(found.rejected)
@@ -132,6 +140,7 @@ class ResearchRun(Run):
             return None if await self._hear() else RunEnd(status="stopped", why=report.why)
         found = planned(report)
         self._named = merged(self._named, found.contradictions)
+        self._dismissed += found.dismissed
         # Without a plan the question is one.
         wanted = found.sub_goals or ((SubGoal(title=self._goal.words[:120]),) if is_first else ())
         tasks = list[Task]()
@@ -163,11 +172,11 @@ class ResearchRun(Run):
         return None
 
     async def _do_next(self, task: Task) -> RunEnd | None:
-        """It and others, each read for by somebody of their own."""
-        tasks = self._plan.ready_tasks()[:_AT_ONCE]
+        """It and all others that are ready, each read for by somebody of their own."""
+        tasks = self._plan.ready_tasks()
         agents = [self._flow.next_child(AGENT, number) for number in range(len(tasks))]
         tasks = tuple([await self._began(each, agent) for each, agent in zip(tasks, agents, strict=True)])
-        reports = await self._ask_all([self._agents.reader(each, self._sources) for each in tasks])
+        reports = await self._ask_all([self._agents.reader(each, self._sources) for each in tasks], at_once=_AT_ONCE)
         is_stopped = any(report.outcome in STOPPED for report in reports)
         is_overruled = is_stopped and bool(await self._hear())
         for each, report in zip(tasks, reports, strict=True):
@@ -202,8 +211,10 @@ class ResearchRun(Run):
             return None if await self._hear() else RunEnd(status="stopped", why=written.why)
         skipped = () if self._contents is None else self._contents.skipped
         caveats = (*written.caveats, *(f"Not read: {each}" for each in skipped))
-        report = replace(written, caveats=tuple(dict.fromkeys(caveats)))
-        self._report, self._sections, self._named = report, report.sections, report.contradictions
+        dismissed = tuple(dict.fromkeys((*self._dismissed, *written.dismissed)))
+        report = replace(written, caveats=tuple(dict.fromkeys(caveats)), dismissed=dismissed)
+        self._report, self._sections = report, report.sections
+        self._adopt_contradictions(report)
         self._written_from = frozenset(known)
         await self._flow.tell(ResearchWritten(report=report))
         await self._put_cells(report)
@@ -224,14 +235,20 @@ class ResearchRun(Run):
         edited = await writer.edited(sections, outline.title, known, against)
         if isinstance(edited, AgentReport):
             return edited
-        return await writer.checked(edited, known, is_judged=self._goal.effort != "quick")
+        before = () if self._report is None else self._report.sentences
+        return await writer.checked(edited, known, is_judged=self._goal.effort != "quick", before=before)
 
     def _outline_that_stands(self, known: dict[str, EvidenceCard]) -> Outline | None:
         """That of the text there is, without cards that are no more; None: there is more to tell."""
         if self._report is None or self._written_from is None or not frozenset(known) <= self._written_from:
             return None
         left = [
-            OutlineSection(title=each.title, cards=tuple(card for card in each.cards if card in known))
+            OutlineSection(
+                title=each.title,
+                cards=tuple(card for card in each.cards if card in known),
+                todo=each.todo,
+                before=each.text,
+            )
             for each in self._sections
         ]
         sections = tuple(each for each in left if each.cards)
@@ -316,7 +333,13 @@ class ResearchRun(Run):
         """Of cards that are there; those that code finds first."""
         known = self._known
         named = [replace(each, cards=tuple(id for id in each.cards if id in known)) for each in self._named]
-        return merged(contradictions_in(list(known.values())), [each for each in named if len(each.cards) > 1])
+        found = merged(contradictions_in(list(known.values())), [each for each in named if len(each.cards) > 1])
+        return without(found, self._dismissed)
+
+    def _adopt_contradictions(self, report: ResearchReport) -> None:
+        # Code finds its own again, of the cards that are left.
+        self._named = tuple(each for each in report.contradictions if each.by != "code")
+        self._dismissed = report.dismissed
 
     @property
     def _sources(self) -> tuple[Any, ...]:
@@ -335,8 +358,8 @@ class ResearchRun(Run):
     def _assign(self, words: str, role: str, notes: tuple[Note, ...]) -> Assignment:
         return self._assignment(words, role, "", notes)
 
-    async def _ask_all(self, given: Sequence[Given]) -> list[AgentReport]:
-        """Each by an agent of its own, at the same time; what they hand in, in order."""
+    async def _ask_all(self, given: Sequence[Given], at_once: int | None = None) -> list[AgentReport]:
+        """Each by an agent of its own, so many at the same time; what they hand in, in order."""
         limits = self._used.limits
         with ExitStack() as stack:
             for number, (context, _) in enumerate(given):
@@ -344,7 +367,8 @@ class ResearchRun(Run):
             if len(given) == 1:
                 done = [await self._flow.child(AGENT, assignment_json(given[0][1]))]
             else:
-                done = await self._flow.parallel(*(self._flow.child(AGENT, assignment_json(each)) for _, each in given))
+                children = (self._flow.child(AGENT, assignment_json(each)) for _, each in given)
+                done = await self._flow.parallel(*children, at_once=at_once)
         return [self._used.add(each, limits) for each in done]
 
 

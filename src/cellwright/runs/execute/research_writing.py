@@ -18,6 +18,7 @@ from cellwright.runs.research.citations import (
     share_that_holds,
     to_judge,
     with_verdicts,
+    with_verdicts_before,
 )
 from cellwright.runs.research.report import ResearchReport, check_report
 from cellwright.runs.research.steps import (
@@ -30,7 +31,7 @@ from cellwright.runs.research.steps import (
     parse_verdicts,
 )
 from cellwright.tools.evidence.card import EvidenceCard
-from cellwright.tools.evidence.contradictions import Contradiction, merged
+from cellwright.tools.evidence.contradictions import Contradiction, merged, without
 
 _JUDGED_AT_ONCE: Final = 40
 _WRITTEN_AT_ONCE: Final = 3
@@ -79,7 +80,7 @@ class ResearchWriter:
                 section = outline.sections[place]
                 text = report.answer if report.outcome == "finished" else ""
                 made[place] = SectionText(
-                    title=section.title, text=text or _of_cards(section, cards), cards=section.cards
+                    title=section.title, text=text or _of_cards(section, cards), cards=section.cards, todo=section.todo
                 )
         return tuple(made[place] for place in sorted(made))
 
@@ -102,17 +103,23 @@ class ResearchWriter:
             title=edited.title or title,
             summary=edited.summary,
             sections=edited_sections(sections, edited.edits),
-            contradictions=merged(contradictions, edited.contradictions),
+            contradictions=without(merged(contradictions, edited.contradictions), edited.dismissed),
+            dismissed=edited.dismissed,
             caveats=(why,) if why else (),
             form=self.agents.goal.form,
         )
 
     async def checked(
-        self, report: ResearchReport, cards: Mapping[str, EvidenceCard], *, is_judged: bool
+        self,
+        report: ResearchReport,
+        cards: Mapping[str, EvidenceCard],
+        *,
+        is_judged: bool,
+        before: Sequence[CheckedSentence] = (),
     ) -> ResearchReport:
-        """With what its citations came to: by code, and by a judge where code cannot tell."""
+        """With what its citations came to: by code, and by a judge where code cannot tell and none told before."""
         await self.tell("checking citations")
-        sentences = check_report(report, cards)
+        sentences = with_verdicts_before(check_report(report, cards), before)
         if is_judged and (places := to_judge(sentences)):
             sentences = await self._judged(sentences, places, cards)
         caveats = (*caveats_of(sentences), *report.caveats)

@@ -58,7 +58,9 @@ def extract_tool(workspace: Workspace, goal: Goal) -> Tool:
     @tool(name=EXTRACT, action=write_action, needs="write-file", own_steps=True, seconds=None)
     async def extract(
         calling: CallContext,
-        fields: Annotated[str, Field(max_length=8_000, description="`party, date:date, amount:number` and the like.")],
+        fields: Annotated[
+            str, Field(max_length=8_000, description="`party, date:date, amount:number, kind:MIT|BSD` and the like.")
+        ],
         documents: Annotated[list[str], Field(min_length=1, description="Files and folders.")],
         many: Annotated[bool, Field(description="A document may hold several entries.")] = False,
     ) -> ToolResult:

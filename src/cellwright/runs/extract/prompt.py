@@ -29,7 +29,8 @@ You read one document and write down what it says, field by field. For each fiel
 shortest passage, copied character by character from one page of the document, that says this value. Where the \
 document does not say a value, the field is null: never guess, never compute, never take a value from elsewhere. A \
 value whose quote is not in the document word for word, or does not contain it, is thrown away. `page` is the number \
-that stands above the page of the quote."""
+that stands above the page of the quote. Where the document says several values that would do for a field, such as \
+2013 and 2026 for a year, give the one that fits best, and `several` is true; else it is false."""
 _ONE: Final = "The document is one row: give exactly one."
 _MANY: Final = "The document may hold several entries: give one row for each, in the order they stand; none is [] ."
 _SAID: Final = TypeAdapter[list[dict[str, SaidValue | None]]](list[dict[str, SaidValue | None]])
@@ -37,11 +38,14 @@ _SAID: Final = TypeAdapter[list[dict[str, SaidValue | None]]](list[dict[str, Sai
 
 def system_text(order: ExtractionOrder, nonce: str) -> str:
     """What a model is to do, the same for all documents of a run."""
-    fields = "\n".join(
-        f"- {each.name} ({each.type}: {_FORMS[each.type]}){f': {each.says}' if each.says else ''}"
-        for each in order.fields
-    )
+    fields = "\n".join(f"- {each.name} ({_form(each)}){f': {each.says}' if each.says else ''}" for each in order.fields)
     return f"{_RULES}\n{_MANY if order.has_many_rows else _ONE}\n\nFields:\n{fields}\n\n{fence_rule(nonce)}"
+
+
+def _form(field: ExtractedField) -> str:
+    if field.choices:
+        return f"one of: {', '.join(field.choices)}; the quote is what shows which"
+    return f"{field.type}: {_FORMS[field.type]}"
 
 
 def nonce_of(run: str) -> str:
@@ -74,15 +78,9 @@ def document_text(document: Document, part: str, nonce: str, *, number: int, of:
 
 def answer_schema(fields: Sequence[ExtractedField]) -> dict[str, Any]:
     """The shape of an answer: rows of fields, each with its evidence or null."""
-    said = {
-        "type": "object",
-        "properties": {"value": {"type": "string"}, "quote": {"type": "string"}, "page": {"type": "integer"}},
-        "required": ["value", "quote", "page"],
-        "additionalProperties": False,
-    }
     row = {
         "type": "object",
-        "properties": {each.name: {"anyOf": [said, {"type": "null"}]} for each in fields},
+        "properties": {each.name: {"anyOf": [_said_schema(each), {"type": "null"}]} for each in fields},
         "required": [each.name for each in fields],
         "additionalProperties": False,
     }
@@ -90,6 +88,22 @@ def answer_schema(fields: Sequence[ExtractedField]) -> dict[str, Any]:
         "type": "object",
         "properties": {"rows": {"type": "array", "items": row}},
         "required": ["rows"],
+        "additionalProperties": False,
+    }
+
+
+def _said_schema(field: ExtractedField) -> dict[str, Any]:
+    value = {"type": "string", "enum": list(field.choices)} if field.choices else {"type": "string"}
+    properties = {
+        "value": value,
+        "quote": {"type": "string"},
+        "page": {"type": "integer"},
+        "several": {"type": "boolean"},
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }
 

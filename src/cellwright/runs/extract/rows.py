@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cellwright.documents.document import Document
 from cellwright.documents.quotes import find_quote
-from cellwright.runs.extract.values import MARK_WORDS, Value, ValueMark, is_said, typed_value
+from cellwright.runs.extract.values import BORNE_OUT, MARK_WORDS, Value, ValueMark, is_said, typed_value
 from cellwright.runs.goal.extraction_order import ExtractedField
 
 
@@ -18,6 +18,8 @@ class SaidValue:
     value: str
     quote: str
     page: int = 0
+    several: bool = False
+    """The document says others for this field as well."""
 
 
 SaidRow = dict[str, SaidValue | None]
@@ -57,7 +59,7 @@ class ExtractedRow:
     @property
     def borne_out(self) -> int:
         """How many of its values have their evidence."""
-        return sum(each.mark == "ok" for each in self.values)
+        return sum(each.mark in BORNE_OUT for each in self.values)
 
 
 def checked_row(said: SaidRow, fields: Sequence[ExtractedField], document: Document) -> ExtractedRow:
@@ -72,6 +74,9 @@ def _checked(said: SaidValue | None, field: ExtractedField, document: Document) 
         field=field.name, value=None, mark="wrong-type", said=said.value[:500], quote=said.quote[:2_000]
     )
     value = typed_value(said.value, field.type)
+    if field.choices:
+        value = next((each for each in field.choices if each.casefold() == str(value).casefold()), None)
+        found = replace(found, mark="no-choice")
     if value is None:
         return found
     place = find_quote(document, said.quote, said.page)
@@ -80,9 +85,10 @@ def _checked(said: SaidValue | None, field: ExtractedField, document: Document) 
     found = replace(found, page=place.page, start=place.start, end=place.end)
     page = document.page(place.page)
     stands = "" if page is None else page.text[place.start : place.end]
-    if not is_said(value, field.type, stands):
+    # What makes it one of the choices is said in words that only a reader can judge.
+    if not field.choices and not is_said(value, field.type, stands):
         return replace(found, mark="not-in-quote")
-    return replace(found, value=value, mark="ok")
+    return replace(found, value=value, mark="several" if said.several else "ok")
 
 
 def is_empty(row: ExtractedRow) -> bool:
@@ -100,7 +106,7 @@ def joined_parts(parts: Sequence[ExtractedRow]) -> ExtractedRow | None:
 
 
 def _best(values: Sequence[ExtractedValue]) -> ExtractedValue:
-    good = [each for each in values if each.mark == "ok"]
+    good = [each for each in values if each.mark in BORNE_OUT]
     if not good:
         return next((each for each in values if each.mark != "missing"), values[0])
     other = next((each for each in good if each.value != good[0].value), None)
@@ -122,16 +128,18 @@ def compared(first: Sequence[ExtractedRow], second: Sequence[ExtractedRow]) -> t
 
 
 def _alike(one: ExtractedRow, other: ExtractedRow) -> int:
-    return sum(a.mark == b.mark == "ok" and a.value == b.value for a, b in zip(one.values, other.values, strict=True))
+    pairs = zip(one.values, other.values, strict=True)
+    return sum({a.mark, b.mark} <= BORNE_OUT and a.value == b.value for a, b in pairs)
 
 
 def _agreed(one: ExtractedValue, other: ExtractedValue) -> ExtractedValue:
-    if one.mark == "ok" and other.mark == "ok":
-        return one if _same(one.value, other.value) else _differing(one, other)
+    if {one.mark, other.mark} <= BORNE_OUT:
+        marked = one if one.mark == "several" else other
+        return replace(one, mark=marked.mark) if _same(one.value, other.value) else _differing(one, other)
     if one.mark == other.mark:
         return one
     # One reading has it and the other does not: a disagreement too.
-    return _differing(*((one, other) if one.mark == "ok" or other.mark == "missing" else (other, one)))
+    return _differing(*((one, other) if one.mark in BORNE_OUT or other.mark == "missing" else (other, one)))
 
 
 def _same(one: Value, other: Value) -> bool:

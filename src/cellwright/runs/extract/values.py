@@ -10,14 +10,19 @@ from typing import Final, Literal, assert_never
 from cellwright.runs.goal.extraction_order import FieldType
 
 Value = str | int | float | bool | None
-ValueMark = Literal["ok", "missing", "no-quote", "not-in-quote", "wrong-type", "differs"]
-"""missing: nothing was said. no-quote: the quote does not stand in the document. differs: two readings disagree."""
+ValueMark = Literal["ok", "missing", "no-quote", "not-in-quote", "wrong-type", "no-choice", "several", "differs"]
+"""missing: nothing was said. no-quote: the quote does not stand in the document. differs: two readings disagree.
+
+several: it is borne out, and the document says others as well."""
+BORNE_OUT: Final[frozenset[ValueMark]] = frozenset({"ok", "several"})
 MARK_WORDS: Final[dict[ValueMark, str]] = {
     "ok": "",
     "missing": "not found",
     "no-quote": "refused: its quote does not stand in the document",
     "not-in-quote": "refused: its quote does not say it",
     "wrong-type": "refused: it is not of the field's type",
+    "no-choice": "refused: it is none of the choices",
+    "several": "one of several that the document says",
     "differs": "two readings differ",
 }
 _NUMBER: Final = re.compile(r"[-+−–]?\s?\d(?:[\d.,'’\u00a0\u202f ]*\d)?")

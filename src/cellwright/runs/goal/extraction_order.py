@@ -16,6 +16,7 @@ FieldType = Literal["text", "number", "integer", "date", "boolean"]
 FIELD_TYPES: Final[tuple[FieldType, ...]] = get_args(FieldType)
 MAX_FIELDS: Final = 40
 MAX_READINGS: Final = 2
+MAX_CHOICES: Final = 50
 _MAX_SCHEMA_BYTES: Final = 200_000
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,59}", re.ASCII)
 _ALIASES: Final[dict[str, FieldType]] = {
@@ -35,6 +36,8 @@ class ExtractedField:
     type: FieldType = "text"
     says: str = ""
     """What is meant, in words."""
+    choices: tuple[str, ...] = ()
+    """The only values there are; empty: any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +90,29 @@ def extraction_words(order: ExtractionOrder) -> str:
 
 def field_list(fields: tuple[ExtractedField, ...]) -> str:
     """The fields as `read_fields` takes them."""
-    return ", ".join(each.name if each.type == "text" else f"{each.name}:{each.type}" for each in fields)
+    kinds = ["|".join(each.choices) if each.choices else each.type for each in fields]
+    return ", ".join(
+        each.name if kind == "text" else f"{each.name}:{kind}" for each, kind in zip(fields, kinds, strict=True)
+    )
 
 
 def _from_words(part: str) -> ExtractedField:
-    """`name`, `name:type`, and words behind either."""
+    """`name`, `name:type` or `name:one|another`, and words behind any of them."""
     head, _, says = re.sub(r"\s*:\s*", ":", part.strip(), count=1).partition(" ")
     name, _, type_ = head.partition(":")
-    return ExtractedField(name=name, type=_type(type_ or "text"), says=says.strip(" ()")[:500])
+    says = says.strip(" ()")[:500]
+    if "|" in type_:
+        return ExtractedField(name=name, says=says, choices=_choices(type_.split("|"), name))
+    return ExtractedField(name=name, type=_type(type_ or "text"), says=says)
+
+
+def _choices(given: object, name: str) -> tuple[str, ...]:
+    told = given if isinstance(given, list) else []
+    found = tuple(dict.fromkeys(" ".join(str(each).split()) for each in told if each is not None))
+    if len(found) < 2 or len(found) > MAX_CHOICES or any(not each or len(each) > 100 for each in found):
+        hint = f"2 to {MAX_CHOICES} different ones: kind:MIT|BSD|Apache, or an `enum` in a file."
+        raise UserError(f"The choices of {name[:60]!r} are none to choose from.", hint=hint)
+    return found
 
 
 def _from_file(text: str, *, is_toml: bool) -> list[ExtractedField]:
@@ -108,9 +126,16 @@ def _from_file(text: str, *, is_toml: bool) -> list[ExtractedField]:
     fields = list[ExtractedField]()
     for name, said in table.items():
         if isinstance(said, str):
-            fields.append(ExtractedField(name=name, type=_type(said)))
+            fields.append(
+                ExtractedField(name=name, choices=_choices(said.split("|"), name))
+                if "|" in said
+                else ExtractedField(name=name, type=_type(said))
+            )
         elif isinstance(said, Mapping):
             says = said.get("says") or said.get("description") or ""
+            if "enum" in said:
+                fields.append(ExtractedField(name=name, says=str(says)[:500], choices=_choices(said["enum"], name)))
+                continue
             kind = "date" if said.get("format") in {"date", "date-time"} else said.get("type", "text")
             kind = next((each for each in kind if each != "null"), "text") if isinstance(kind, list) else kind
             fields.append(ExtractedField(name=name, type=_type(str(kind)), says=str(says)[:500]))

@@ -22,6 +22,7 @@ _STANDINGS: Final[dict[str, SentenceStanding]] = {
 }
 BAD: Final[frozenset[SentenceStanding]] = frozenset({"uncited figure", "unknown card", "unsupported"})
 _SHOWN: Final = 12
+_CONTEXT: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +126,42 @@ def to_judge(sentences: Sequence[CheckedSentence]) -> list[int]:
 
 
 def judge_text(sentences: Sequence[CheckedSentence], places: Collection[int], cards: Mapping[str, EvidenceCard]) -> str:
-    """What a judge sees: sentences and their quotes, nothing else."""
+    """What a judge sees: quotes, each once, and sentences with the one before them; nothing else."""
+    own = dict.fromkeys(card for place in places for card in sentences[place].cards)
+    quotes = [f"{id}: {_origin(cards[id])}: “{' '.join(cards[id].quote.split())}”" for id in own]
     blocks = list[str]()
     for place in places:
-        own = [cards[card] for card in sentences[place].cards]
-        quotes = "\n".join(f"  {card.name}: “{' '.join(card.quote.split())}”" for card in own)
-        blocks.append(f"{place + 1}. {sentences[place].text}\n{quotes}")
-    return "\n\n".join(blocks)
+        each = sentences[place]
+        before = sentences[place - 1] if place and sentences[place - 1].section == each.section else None
+        context = f"   before it: {before.text[:_CONTEXT]}\n" if before is not None else ""
+        blocks.append(f"{context}{place + 1}. {each.text} ({', '.join(each.cards)})")
+    return "\n".join(["Quotes:", *quotes, "", "Sentences:", *blocks])
+
+
+def _origin(card: EvidenceCard) -> str:
+    return f"{card.name} ({card.title})" if card.title else card.name
+
+
+def with_verdicts_before(
+    sentences: Sequence[CheckedSentence], before: Sequence[CheckedSentence]
+) -> list[CheckedSentence]:
+    """Sentences that stand as they stood, after the same one and with the same cards, as a judge found them then."""
+    judged = frozenset(_STANDINGS.values()) - {"unjudged"}
+    found = {key: each for key, each in zip(_in_context(before), before, strict=True) if each.standing in judged}
+    made = list[CheckedSentence]()
+    for key, each in zip(_in_context(sentences), sentences, strict=True):
+        then = found.get(key) if each.standing == "unjudged" else None
+        made.append(each if then is None else replace(each, standing=then.standing, why=then.why))
+    return made
+
+
+def _in_context(sentences: Sequence[CheckedSentence]) -> list[tuple[str, str, tuple[str, ...]]]:
+    texts = ["", *(each.text for each in sentences)]
+    sections = ["", *(each.section for each in sentences)]
+    return [
+        (texts[place] if sections[place] == each.section else "", each.text, each.cards)
+        for place, each in enumerate(sentences)
+    ]
 
 
 def with_verdicts(

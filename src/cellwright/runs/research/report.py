@@ -13,7 +13,7 @@ from cellwright.runs.research.citations import CheckedSentence, check_sentences,
 from cellwright.runs.research.doubts import Doubt, doubts_of, left_out, mark_of, marked, with_marks
 from cellwright.runs.research.steps import SectionText
 from cellwright.tools.evidence.card import CITATION, EvidenceCard, cited_in
-from cellwright.tools.evidence.contradictions import Contradiction
+from cellwright.tools.evidence.contradictions import Contradiction, DismissedContradiction
 from cellwright.tools.evidence.library import EvidenceSource
 
 SLIDES: Final = "slides"
@@ -30,6 +30,8 @@ class ResearchReport:
     summary: str
     sections: tuple[SectionText, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    dismissed: tuple[DismissedContradiction, ...] = ()
+    """What code took for contradictions and a planner or editor did not, each with the reason."""
     caveats: tuple[str, ...] = ()
     sentences: tuple[CheckedSentence, ...] = ()
     form: str = "report"
@@ -111,6 +113,10 @@ def caveats_text(report: ResearchReport) -> str:
     told = {each.caveat for each in doubts}
     lines = [f"- {plain(each)}" for each in (*report.caveats, report.trust) if each and each not in told]
     lines += [f"- {mark_of(each)} {plain(each.why)} “{plain(each.text)}”" for each in doubts]
+    lines += [
+        f"- Other figures for what seemed one thing are none of a contradiction, says the {each.by}: {plain(each.why)}"
+        for each in report.dismissed
+    ]
     if more := left_out(report.sentences):
         lines.append(f"- {more} more sentences were not confirmed.")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.tools.evidence.card import CITATION, EvidenceCard, cited_in
-from cellwright.tools.evidence.contradictions import Contradiction
+from cellwright.tools.evidence.contradictions import Contradiction, DismissedContradiction
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 PLANNER: Final = "research-planner"
@@ -47,6 +47,8 @@ class ReadingPlan:
 
     sub_goals: tuple[SubGoal, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    dismissed: tuple[DismissedContradiction, ...] = ()
+    """Those that were told and are none."""
     why: str = ""
 
 
@@ -57,6 +59,8 @@ class OutlineSection:
     title: str
     cards: tuple[str, ...]
     todo: str = ""
+    before: str = ""
+    """Its text as it stood, where it is written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,8 @@ class EditorReport:
     summary: str = ""
     edits: tuple[TextEdit, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    dismissed: tuple[DismissedContradiction, ...] = ()
+    """Those that were told and are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +116,8 @@ class SectionText:
     text: str
     cards: tuple[str, ...]
     """Those it was given."""
+    todo: str = ""
+    """What it was to say."""
 
 
 _PLAN: Final = TypeAdapter(ReadingPlan)
@@ -153,6 +161,11 @@ class _Contradiction(_Part):
     about: Annotated[str, Field(max_length=200, description="What they disagree on.")]
 
 
+class _Dismissal(_Part):
+    cards: Annotated[list[str], Field(min_length=2, max_length=40, description="All ids of it.")]
+    why: Annotated[str, Field(min_length=1, max_length=300, description="Another thing, time or unit.")]
+
+
 # ── the planner ──
 
 
@@ -165,16 +178,20 @@ def plan_tool(cards: Collection[str], *, is_first: bool) -> Tool:
         contradictions: Annotated[
             list[_Contradiction], Field(max_length=20, description="Cards that cannot all be right.")
         ] = [],  # noqa: B006
+        dismissed: Annotated[
+            list[_Dismissal], Field(max_length=20, description="Contradictions you were told of that are none.")
+        ] = [],  # noqa: B006
         why: Annotated[str, Field(max_length=_LONG, description="Why this is next, or enough.")] = "",
     ) -> ToolResult:
         """Hand in what is to be found out next; no sub-goals where the cards answer the question."""
         if is_first and not sub_goals:
             return ToolError(kind="bad-arguments", message="Nothing was read yet: name at least one sub-goal.")
-        if unknown := _unknown((id for each in contradictions for id in each.cards), cards):
+        if unknown := _unknown((id for each in (*contradictions, *dismissed) for id in each.cards), cards):
             return unknown
         plan = ReadingPlan(
             sub_goals=tuple(SubGoal(title=each.title, todo=each.todo) for each in sub_goals),
             contradictions=_contradictions(contradictions, "planner"),
+            dismissed=_dismissed(dismissed, "planner"),
             why=why,
         )
         return _handed(f"{len(sub_goals)} sub-goals.", _PLAN, plan)
@@ -189,6 +206,13 @@ def parse_plan(value: Any) -> ReadingPlan:
 
 def _contradictions(given: Sequence[_Contradiction], by: str) -> tuple[Contradiction, ...]:
     return tuple(Contradiction(cards=tuple(dict.fromkeys(each.cards)), about=each.about, by=by) for each in given)
+
+
+def _dismissed(given: Sequence[_Dismissal], by: str) -> tuple[DismissedContradiction, ...]:
+    return tuple(
+        DismissedContradiction(cards=tuple(dict.fromkeys(each.cards)), by=by, why=" ".join(each.why.split()))
+        for each in given
+    )
 
 
 def _unknown(ids: Any, known: Collection[str]) -> ToolError | None:
@@ -302,6 +326,9 @@ def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: 
         contradictions: Annotated[
             list[_Contradiction], Field(max_length=20, description="Cards that cannot all be right.")
         ] = [],  # noqa: B006
+        dismissed: Annotated[
+            list[_Dismissal], Field(max_length=20, description="Contradictions you were told of that are none.")
+        ] = [],  # noqa: B006
     ) -> ToolResult:
         """Hand in the edited report."""
         for each in edits:
@@ -315,7 +342,7 @@ def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: 
                 )
             if refused := _miscited(each.new, sections[each.section - 1].cards):
                 return refused
-        ids = (id for each in contradictions for id in each.cards)
+        ids = (id for each in (*contradictions, *dismissed) for id in each.cards)
         if refused := _miscited(summary, cards) or _unknown(ids, cards):
             return refused
         if (wrong := check(title, summary)) and not told:
@@ -326,6 +353,7 @@ def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: 
             summary=summary.strip(),
             edits=tuple(TextEdit(section=each.section, old=each.old, new=each.new) for each in edits),
             contradictions=_contradictions(contradictions, "editor"),
+            dismissed=_dismissed(dismissed, "editor"),
         )
         return _handed("Edited.", _EDITED, made)
 

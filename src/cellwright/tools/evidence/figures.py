@@ -38,6 +38,12 @@ _LABELLED: Final = re.compile(
 )
 """What stands behind such a word names a thing and measures none."""
 _DOTTED: Final = re.compile(r"(?<![\w.,])\d{1,2}(?:\.\d{1,2}){2,}(?!\.?\d)")
+_RATIO: Final = re.compile(r"(?<![\d:])(\d{1,3})\s?:\s?(\d{1,3})(?![\d:])")
+_UNIT: Final = re.compile(
+    r"[\s-]*(?:(?P<rate>%|percent\b|per cent\b|prozent\b)|(?P<money>€|\$|£|(?:euro|eur|dollar|usd|pound|franc|chf)s?\b)"
+    r"|(?P<time>second|minute|hour|day|week|month|quarter|year)s?\b)",
+    re.IGNORECASE,
+)
 _MEASURED: Final = re.compile(r"\s*(?:%|percent|per cent|euros?\b|dollars?\b|€|\$)", re.IGNORECASE)
 _COUNTED: Final = (
     "terms? things? points? changes? differences? sources? documents? versions? cards? reasons? kinds? ways? aspects? "
@@ -50,7 +56,11 @@ _OWN_COUNT: Final = re.compile(
 _IN_NAME: Final = re.compile(rf"(?<!\d)(?<!\d\.){_PART}")
 _HEDGED: Final = re.compile(r"\b(about|around|roughly|nearly|almost|approximately|some|circa|ca\.?)\s*$|[~≈]\s*$", re.I)
 _LIST_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-_END: Final = re.compile(r"(?<=[.!?…])[\"”')\]]*\s+(?=[\"“'(\[]*[^\W_a-z])")
+_END: Final = re.compile(
+    r"(?<=[.!?…])[\"”')\]]*\s+(?=[\"“'(\[]*(?:[^\W_a-z]|[a-z][\w-]*(?:\.[\w-]+)*\.(?:pdf|txt|html?|md|docx|csv|eml)\b))"
+    r"|(?<=\][.!?])\s+"
+)
+"""A sentence may begin with the name of a file, and what was cited is over."""
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|vs|approx|ca|cf|no|nos|dr|mr|mrs|ms|st|inc|ltd|co|fig|sec|est|etc|al|p|pp|jan|feb|mar|apr|jun"
     r"|jul|aug|sep|sept|oct|nov|dec)|\b[A-Z])\.$",
@@ -75,6 +85,8 @@ class Figure:
     """It names a version, section, step: `1.0` is not 1 there, and there is nothing to measure."""
     is_own_count: bool = False
     """It may count what the text itself tells: `two changes`."""
+    kind: str = ""
+    """What it measures, as far as its unit says: `%`, `:`, `money`, `time`."""
 
     @property
     def year(self) -> int | None:
@@ -120,15 +132,38 @@ def figures_in(text: str) -> tuple[Figure, ...]:
             # One letter may be a unit.
             values = scaled if len(scale[1]) > 1 else values | scaled
         hedged = _HEDGED.search(text[max(0, match.start() - 20) : match.start()]) is not None
+        end = match.end() if scale is None else scale.end()
         found.append(
-            Figure(text=written.strip(), values=frozenset(values), is_hedged=hedged, is_scaled=scale is not None)
+            Figure(
+                text=written.strip(),
+                values=frozenset(values),
+                is_hedged=hedged,
+                is_scaled=scale is not None,
+                kind=_kind(text, match.start(), end),
+            )
         )
     own = {match.start() for match in _OWN_COUNT.finditer(text)}
     found += [
-        Figure(text=word[0], values=frozenset({_WORDS[word[0].lower()]}), is_own_count=word.start() in own)
+        Figure(
+            text=word[0],
+            values=frozenset({_WORDS[word[0].lower()]}),
+            is_own_count=word.start() in own,
+            kind=_kind(text, word.start(), word.end()),
+        )
         for word in _WORD.finditer(text)
     ]
     return tuple(found)
+
+
+def _kind(text: str, start: int, end: int) -> str:
+    if any(
+        match.start() <= start and end <= match.end() for match in _RATIO.finditer(text, max(0, start - 8), end + 8)
+    ):
+        return ":"
+    unit = _UNIT.match(text, end)
+    if unit is None:
+        return "money" if text[max(0, start - 1) : start] in {"€", "$", "£"} else ""
+    return "%" if unit["rate"] else "money" if unit["money"] else "time"
 
 
 def _values(written: str) -> set[Decimal]:

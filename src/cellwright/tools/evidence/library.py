@@ -94,9 +94,9 @@ class Library:
             if document is not None and source.sha256 not in self._documents:
                 await self._take(source, document)
 
-    async def find(self, query: str, k: int) -> tuple[Passage, ...]:
-        """Where these words stand, best first."""
-        return await anyio.to_thread.run_sync(self._index.find, query, k)
+    async def find(self, query: str, k: int, sha256: str = "") -> tuple[Passage, ...]:
+        """Where these words stand, best first; of one document, where it is named."""
+        return await anyio.to_thread.run_sync(self._index.find, query, k, sha256)
 
     def document(self, sha256: str) -> Document | None:
         """The text of a document, page by page."""

@@ -6,18 +6,26 @@ import re
 from dataclasses import asdict
 from typing import Annotated, Final
 
+import anyio.to_thread
 from pydantic import Field
 
 from cellwright.documents.document import Document, Page
+from cellwright.documents.document_index import Passage
 from cellwright.documents.quotes import find_quote
 from cellwright.tools.evidence.card import CARD, EvidenceCard, card_id
+from cellwright.tools.evidence.comparison import compared_text
 from cellwright.tools.evidence.figures import missing_figures
+from cellwright.tools.evidence.found_passages import Excerpt, FoundPassage, excerpt_of, folded
 from cellwright.tools.evidence.library import EvidenceSource, Library
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 
+_LONGEST_PAGE: Final = 12_000
+"""Characters of a document in one answer: a part of a text without pages is no longer."""
 _CHUNK: Final = 10_000
-"""Characters of a document in one answer."""
 _EXCERPT: Final = 700
+_COPIES: Final = 6
+"""So many passages are looked at for one that is shown: versions of a document say the same."""
+_MOST_COPIES: Final = 12
 _MOST_HITS: Final = 12
 _LONGEST_QUOTE: Final = 800
 _SHORTEST_QUOTE: Final = 8
@@ -35,18 +43,21 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
     async def find(
         query: Annotated[str, Field(min_length=1, max_length=300, description="Words the passage would have.")],
         k: Annotated[int, Field(ge=1, le=_MOST_HITS)] = 6,
+        document: Annotated[str, Field(max_length=80, description="`d3`, or its name: only there.")] = "",
     ) -> ToolResult:
-        """Look for words in all documents. You get passages with their document, page and place."""
-        known = {source.sha256: source for source in library.sources}
-        hits = [hit for hit in await library.find(query, k) if hit.document in known]
-        if not hits:
+        """Look for words in all documents, or in one. You get passages with their document, page and place.
+
+        One that stands in several documents in the same words is shown once, with the names of the others.
+        """
+        source = _source(library, document) if document else None
+        if isinstance(source, ToolError):
+            return source
+        known = {each.sha256: each for each in library.sources}
+        hits = await library.find(query, k * _COPIES, "" if source is None else source.sha256)
+        found = folded([_excerpt(library, known[hit.document], hit, query) for hit in hits if hit.document in known], k)
+        if not found:
             return Done(text="Nothing has these words. Try fewer or other ones.", value=[])
-        lines = [
-            f"{known[hit.document].id} ({known[hit.document].name}), page {hit.page}, from_character {hit.start}:\n"
-            f"{hit.text[:_EXCERPT]}"
-            for hit in hits
-        ]
-        return Done(text="\n\n".join(lines), is_untrusted=True)
+        return Done(text="\n\n".join(map(_shown, found)), is_untrusted=True)
 
     @tool()
     async def read_document(
@@ -59,6 +70,23 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
         if isinstance(source, ToolError):
             return source
         return read_from(library, source, page, from_character)
+
+    @tool()
+    async def compare_documents(
+        a: Annotated[str, Field(max_length=80, description="`d3`, or its name.")],
+        b: Annotated[str, Field(max_length=80)],
+        from_change: Annotated[int, Field(ge=1)] = 1,
+    ) -> ToolResult:
+        """See which lines two versions of one document differ in: `-` only a has, `+` only b."""
+        source, other = _source(library, a), _source(library, b)
+        if isinstance(source, ToolError):
+            return source
+        if isinstance(other, ToolError):
+            return other
+        one, two = library.document(source.sha256), library.document(other.sha256)
+        pages = (() if one is None else one.pages, () if two is None else two.pages)
+        text = await anyio.to_thread.run_sync(compared_text, pages[0], pages[1], from_change, _CHUNK)
+        return Done(text=f"{source.id} ({source.name}) and {other.id} ({other.name}):\n{text}", is_untrusted=True)
 
     @tool()
     async def note_evidence(
@@ -107,7 +135,23 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
         """Say that the sub-goal is answered as far as these documents go; nothing comes after this."""
         return Done(text=summary, value={"summary": summary, "answer": summary}, ends=True)
 
-    return [find, read_document, note_evidence, finish]
+    return [find, read_document, compare_documents, note_evidence, finish]
+
+
+def _excerpt(library: Library, source: EvidenceSource, hit: Passage, query: str) -> Excerpt:
+    document = library.document(source.sha256)
+    page = None if document is None else document.page(hit.page)
+    text = hit.text if page is None else page.text
+    within = (0, len(text)) if page is None else (hit.start, hit.end)
+    start, end = excerpt_of(text, query, within, _EXCERPT)
+    where = f"{source.id} ({source.name}), page {hit.page}"
+    return Excerpt(where=where, start=start + (hit.start if page is None else 0), text=text[start:end].rstrip())
+
+
+def _shown(found: FoundPassage) -> str:
+    more = f"; and {len(found.also) - _MOST_COPIES} more" if len(found.also) > _MOST_COPIES else ""
+    also = f"\n(The same words: {'; '.join(found.also[:_MOST_COPIES])}{more}.)" if found.also else ""
+    return f"{found.excerpt.where}, from_character {found.excerpt.start}:\n{found.excerpt.text}{also}"
 
 
 def sources_text(sources: tuple[EvidenceSource, ...], limit: int = 200) -> str:
@@ -136,13 +180,14 @@ def read_from(library: Library, source: EvidenceSource, page: int, start: int) -
 
 
 def _piece(source: EvidenceSource, pages: tuple[Page, ...], page: int, start: int) -> ToolResult:
-    left, begin, parts, rest = _CHUNK, start, list[str](), "The document ends here."
+    left, begin, parts, rest = _LONGEST_PAGE, start, list[str](), "The document ends here."
     following = [each for each in pages if each.number >= page]
     if not following:
         last = pages[-1].number if pages else 0
         return ToolError(kind="bad-arguments", message=f"{source.id} ends with page {last}.")
     for each in following:
-        if left <= 0:
+        # A page is given whole, so that none leaves a stub for one more call.
+        if parts and len(each.text) > left:
             rest = f"It goes on: page={each.number}."
             break
         text = each.text[begin : begin + left]
