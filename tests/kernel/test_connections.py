@@ -151,6 +151,25 @@ async def test_every_way_to_query_gives_the_same_rows_and_frames_come_by_arrow(
 
 
 @pytest.mark.slow
+async def test_no_driver_of_a_server_is_in_the_kernel_that_asks_it(open_in: Opener) -> None:
+    asking = (
+        f"import marimo as mo, pandas, polars\n"
+        f"found = [shop.sql({QUERY!r}), pandas.read_sql({QUERY!r}, shop), polars.read_database({QUERY!r}, shop)]"
+    )
+    cell = f"frame = mo.sql({QUERY!r}, engine=shop)\ntables = shop.schema()['tables']"
+    drivers = (
+        "(found, frame, tables)\nimport sys\n"
+        "loaded = sorted({name.partition('.')[0] for name in sys.modules} & {\n"
+        "    'psycopg', 'psycopg2', 'asyncpg', 'pg8000', 'adbc_driver_postgresql', 'connectorx', 'pymysql',\n"
+        "    'MySQLdb', 'mysql', 'clickhouse_connect', 'chdb'})\n"
+        "libpq = [line for line in open('/proc/self/maps') if 'libpq' in line or 'adbc_driver_postgresql' in line]"
+    )
+    async with open_in(CONNECT, asking, cell, drivers) as notebook:
+        await ran(notebook)
+        assert await json_of(notebook, "loaded", "libpq") == [[], []]
+
+
+@pytest.mark.slow
 async def test_naming_a_connection_and_making_cursors_asks_nobody(open_in: Opener, asked: list[str]) -> None:
     code = "cursor = shop.cursor()\nnames = [repr(shop), shop.name, shop == cellwright.connection('shop')]"
     async with open_in(CONNECT, code) as notebook:
