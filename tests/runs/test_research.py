@@ -54,7 +54,13 @@ async def test_a_research_cites_tells_contradictions_and_follows_no_document(
         assert "- text: norwell.md" in markdown
         page = await anyio.Path(delivery.report).read_text()
         body, _, folded = page.partition('<details class="notebook">')
-        for words in ("Norwell Mills in 2023</h1>", "<h2>Revenue</h2>", "<h2>Staff</h2>", "sources disagree", "Sources"):
+        for words in (
+            "Norwell Mills in 2023</h1>",
+            "<h2>Revenue</h2>",
+            "<h2>Staff</h2>",
+            "sources disagree",
+            "Sources",
+        ):
             assert words in body
         assert 'href="#evidence-1"' in body
         assert body.count('id="evidence-1"') == 1

@@ -48,7 +48,9 @@ def _cells(
     report: ResearchReport, cards: Mapping[str, EvidenceCard], sources: Sequence[EvidenceSource], folder: str
 ) -> list[Edit]:
     numbers, doubts = numbered(report, cards), report.doubts
-    texts = [("title", f"# {plain(report.title)}\n\n*{plain(report.question)}*\n\n{shown(report.summary, numbers, doubts)}")]
+    texts = [
+        ("title", f"# {plain(report.title)}\n\n*{plain(report.question)}*\n\n{shown(report.summary, numbers, doubts)}")
+    ]
     texts += [
         (f"section_{number}", f"## {plain(each.title)}\n\n{shown(each.text, numbers, doubts)}")
         for number, each in enumerate(report.sections, 1)
