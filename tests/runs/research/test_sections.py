@@ -75,5 +75,6 @@ def test_what_documents_and_models_say_is_text_in_the_notebook_and_links_lead_to
     for reads in (mo.md, MarkdownIt("commonmark").render):
         html = str(getattr(reads(text), "text", reads(text)))
         assert '<a href="#evidence-1">[1]</a>' in html
-        assert ("marimo-tex" in html, "<img" in html, 'href="http' in html) == (False,) * 3
+        # marimo links a bare address to itself, and nothing else to it.
+        assert ("marimo-tex" in html, "<img" in html, 'x.example">x<' in html, 'x.example">[1]' in html) == (False,) * 4
     assert numbered(REPORT, CARDS) == {"c1111111": 1}
