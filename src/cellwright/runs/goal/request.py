@@ -267,10 +267,8 @@ def read_budget(text: str, option: str = "") -> Decimal:
     except InvalidOperation:
         amount = Decimal(0)
     if not is_amount(amount) or amount <= 0:
-        raise UserError(
-            f"{f'{option}: ' if option else ''}{text!r} is no budget.",
-            hint="A positive number of US dollars, e.g. 0.50.",
-        )
+        typed = f"{option}: {text!r}" if option else repr(text)
+        raise UserError(f"{typed} is no budget.", hint="A positive number of US dollars, e.g. 0.50.")
     return amount
 
 
