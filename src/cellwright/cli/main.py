@@ -68,6 +68,14 @@ class _Commands(TyperGroup):
         """As it is listed."""
         return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name]) if cmd_name in _COMMANDS else None
 
+    def invoke(self, ctx: Any) -> Any:
+        """Ctrl-C ends it with a word: without this, typer says nothing."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            console.note("Stopped. A run that had begun stands in `cellwright runs list`.")
+            raise typer.Exit(130) from None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As it is called, or completed."""
         name = args[0]

@@ -39,7 +39,7 @@ from cellwright.runs.events import (
 )
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import plan_json
-from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
+from cellwright.runs.views.questions import PAUSED, RESUMED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import RunView, check_is_run, read_view, short_line
 from cellwright.runs.views.team import team_of
 from cellwright.tools.notebook.trial_records import TrialRecord
@@ -65,6 +65,10 @@ def progress_line(before: RunView, event: Event) -> str:
             return shown(event.line())
         case TaskChanged(state=state, title=title, note=note) if state != "planned":
             return f"{MARKS[state]} {short_line(title)}: {state}{f': {short_line(note)}' if note else ''}"
+        case QuestionAsked(topic=topic, text=text) if topic == PAUSED:
+            return f"{short_line(text)} It waits until somebody lets it go on."
+        case QuestionAnswered(question=question, answer=answer, by=by) if answer == RESUMED:
+            return f"{shown(by)} let it go on"
         case QuestionAsked(question=question, text=text):
             return f"asks {question}: {short_line(text)}"
         case QuestionAnswered(question=question, by=by):
