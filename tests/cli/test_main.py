@@ -37,6 +37,14 @@ def test_listing_the_commands_loads_none_of_them() -> None:
     assert said.splitlines()[-1] == "[]"
 
 
+def test_completion_is_offered_by_the_program_and_not_by_each_command(tmp_path: Path) -> None:
+    assert "--install-completion" in run_here(tmp_path, "--help").stdout
+    for command in ("research", "runs", "models"):
+        said = run_here(tmp_path, command, "--help").stdout
+        assert "--help" in said
+        assert "--install-completion" not in said
+
+
 def test_the_version_is_told(tmp_path: Path) -> None:
     assert run_here(tmp_path, "--version").stdout == f"cellwright {version('cellwright')}\n"
 

@@ -173,6 +173,7 @@ def test_an_existing_notebook_is_extended_and_a_new_name_is_taken(tmp_path: Path
         (["Go.", "--budget", "-1"], "'-1' is no budget"),
         (["Go.", "--approve", "sometimes"], "Unknown --approve 'sometimes'"),
         (["Go.", "--model", "gpt"], "'gpt' is no model"),
+        (["Go.", "--model", "nosuch:thing"], "No endpoint is called 'nosuch'"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
@@ -193,6 +194,31 @@ def test_bad_input_is_said_before_anything_starts(
     assert said.stdout == ""
     assert not home.exists()
     assert sorted(project.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["research", "Who pays?", "--data", "a.txt", "--model", "nosuch:thing"], "No endpoint is called 'nosuch'"),
+        (["extract", "party", "a.txt", "--model", "nosuch:thing"], "No endpoint is called 'nosuch'"),
+        (["extract", "party", "a.txt", "--cap", "abc"], "--cap: 'abc' is no budget"),
+        (["research", "Who pays?", "--data", "a.txt", "--budget", "abc"], "--budget: 'abc' is no budget"),
+        (["research", "Who pays?", "--data", "empty"], "There are no documents in these folders."),
+        (["research", "--data", "a.txt"], "No question."),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_a_mistake_in_what_is_to_be_read_is_said_before_anything_starts(
+    tmp_path: Path, words: list[str], says: str
+) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    (project / "empty").mkdir(parents=True)
+    (project / "a.txt").write_text("Anna pays.")
+    said = run_here(home, *words, folder=project, code=2)
+    assert says in said.stderr
+    assert "hint:" in said.stderr
+    assert not home.exists()
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "empty"]
 
 
 def test_a_long_path_in_an_error_and_in_its_hint_is_whole(tmp_path: Path) -> None:

@@ -163,6 +163,8 @@ async def test_a_rejected_card_is_left_out_and_only_what_used_it_is_written_agai
         assert len(asked_for) == 2, asked_for
         found = await research(factory, again)
         assert found.rejected == (script.FALSE_CARD,)
+        # Said of the first run once more, it is known: the run that goes on from it is meant.
+        assert await factory.runs.reject_card("r", script.FALSE_CARD, person="ada") == again
         assert found.report is not None
         assert [each.text for each in found.report.sections] == [text, script.SECTIONS[1]]
         assert (script.WRONG in factory.notebook("norwell.py"), found.report.contradictions) == (False, ())

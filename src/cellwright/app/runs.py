@@ -62,7 +62,7 @@ from cellwright.runs.execute.workspace import (
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.goal.new_notebook import goal_data
 from cellwright.runs.plan.plan import RetryTask, edited
-from cellwright.runs.views.research_view import read_research
+from cellwright.runs.views.research_view import newest_research, read_research
 from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
@@ -162,7 +162,11 @@ class Runs:
         )
 
     async def reject_card(self, run: str, card: str, *, person: str) -> RunId:
-        """Have what a research wrote from a card written again without it: in the run at work, or in a new one."""
+        """Have what a research wrote from a card written again without it: in the run at work, or in a new one.
+
+        Of runs that continue each other it is the newest that is meant.
+        """
+        run = await newest_research(self.records, run)
         found = await read_research(self.records.log.read_all, run)
         if all(each.id != card for each in found.cards):
             known = ", ".join(each.id for each in found.cards[:8]) or "none"

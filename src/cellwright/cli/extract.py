@@ -9,10 +9,9 @@ import anyio
 import typer
 
 from cellwright.cli.journal_options import JsonOption
-from cellwright.cli.run.command import detach_goal, run_goal
+from cellwright.cli.run.command import check_amount, detach_goal, run_goal
 from cellwright.cli.run.outcome import finish
-from cellwright.documents.document_files import find_documents
-from cellwright.errors import UserError
+from cellwright.documents.document_files import check_documents
 from cellwright.runs.goal.extraction_order import extraction_words, read_order
 from cellwright.runs.goal.request import GoalRequest
 
@@ -60,9 +59,8 @@ def extract(
 ) -> None:
     """Extract rows from documents: every value with a quote that stands in its document, checked by code."""
     order = read_order(schema, [str(path) for path in files], here=Path.cwd(), readings=readings, has_many_rows=many)
-    if not find_documents([Path(path) for path in order.documents]):
-        hint = "PDF, DOCX, HTML, Markdown, text, CSV and e-mails (.eml) are read."
-        raise UserError("There are no documents in these folders.", hint=hint)
+    check_documents([Path(path) for path in order.documents])
+    check_amount("--cap", cap)
     typed = GoalRequest(
         words=extraction_words(order),
         notebook=notebook,

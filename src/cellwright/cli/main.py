@@ -54,6 +54,7 @@ _COMMANDS = {
 """Each is a module beside this one with an `app`, loaded when it is called: a list of commands need not load them."""
 _PACKAGES = {"run", "runs"}
 """Commands of several modules, each a package with a module `command`."""
+_OF_ALL = {"install_completion", "show_completion"}
 _FORMER = {"approvals", "questions"}
 """Spellings of the version before: not listed, each a part of `former_spellings`."""
 
@@ -68,6 +69,14 @@ class _Commands(TyperGroup):
         """As it is listed."""
         return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name]) if cmd_name in _COMMANDS else None
 
+    def invoke(self, ctx: Any) -> Any:
+        """Ctrl-C ends it with a word: without this, typer says nothing."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            console.note("Stopped. A run that had begun stands in `cellwright runs list`.")
+            raise typer.Exit(130) from None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As it is called, or completed."""
         name = args[0]
@@ -77,6 +86,8 @@ class _Commands(TyperGroup):
         module, part = ("former_spellings", name) if name in _FORMER else (module, "app")
         command = typer.main.get_command(getattr(importlib.import_module(f"cellwright.cli.{module}"), part))
         command.name = name
+        # Completion is of the whole program: typer offers to install it with every command it is given.
+        command.params = [each for each in command.params if each.name not in _OF_ALL]
         return name, command, args[1:]
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import anyio
 import typer
 
 from cellwright.cli.journal_options import JsonOption
-from cellwright.cli.run.command import detach_goal, run_goal, words_here
+from cellwright.cli.run.command import check_amount, detach_goal, run_goal, words_here
 from cellwright.cli.run.outcome import finish
 from cellwright.runs.goal.request import GoalRequest
+
+_EXAMPLE: Final = "How did the terms of delivery change between the two contracts?"
 
 app = typer.Typer(help="Answer a question out of documents.")
 
@@ -76,8 +78,9 @@ def research(
     as_json: JsonOption = False,
 ) -> None:
     """Read documents for a question, and write what they say: a notebook with cards, citations and contradictions."""
+    check_amount("--budget", budget)
     typed = GoalRequest(
-        words=words_here(question),
+        words=words_here(question, what="question", example=_EXAMPLE),
         sources=data or (),
         uses_web=web,
         search=search if web else "",

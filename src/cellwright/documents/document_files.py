@@ -66,6 +66,13 @@ def find_documents(paths: Sequence[Path]) -> tuple[DocumentFile, ...]:
     return _with_names_apart(found.values())
 
 
+def check_documents(paths: Sequence[Path]) -> None:
+    """Raises `UserError` where there is nothing to read. Blocking."""
+    if not find_documents(paths):
+        hint = "PDF, DOCX, HTML, Markdown, text, CSV and e-mails (.eml) are read."
+        raise UserError("There are no documents in these folders.", hint=hint)
+
+
 def _walk(folder: Path, depth: int, prefix: str = "") -> Iterator[str]:
     try:
         entries = list(os.scandir(folder))

@@ -61,7 +61,8 @@ def test_what_came_of_an_extraction_is_told_in_a_sentence() -> None:
     done = ExtractedDocument(name="a.pdf", rows=rows)
     lost = ExtractedDocument(name="b.pdf", skipped="no-text", why="scanned")
     assert counted_words([done, lost], 2) == (
-        "3 rows from 1 document: 4 of 6 values stand in their documents word for word, 1 was not found, 1 was refused. "
+        "3 rows from 1 document: 4 of 6 values stand in their documents word for word, 1 is not in its document, "
+        "1 was refused. "
         "1 document could not be read: 1 without a text layer (scanned: they need OCR)."
     )
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import marimo as mo
+from markdown_it import MarkdownIt
+
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import CreateCell
 from cellwright.runs.research.notebook import research_edits
@@ -24,6 +27,7 @@ from cellwright.tools.evidence.library import EvidenceSource
 from cellwright.tools.tool import CallContext, Done, ToolCall, ToolError, ToolResult
 
 HOSTILE = '<script>alert(1)</script> ![x](http://evil.example/x.png) $5 """ \\'
+FORGED = "\\[a\\] \\\\(b\\) [x]\\(http://x.example) [1]\n\n[1]: http://x.example"
 CARD = EvidenceCard(
     id="c1111111", source="s" * 64, name="a b.pdf", page=3, start=0, end=9, quote=HOSTILE, says="So.", path="/d/a b.pdf"
 )
@@ -31,7 +35,7 @@ CARDS = {CARD.id: CARD}
 SOURCES = (EvidenceSource(id="d1", sha256="s" * 64, name="a b.pdf", kind="pdf"),)
 SECTIONS = (
     SectionText(title="One", text="It fell [c1111111].", cards=("c1111111",)),
-    SectionText(title="Two", text=f"Nothing <b>else</b> {HOSTILE}", cards=()),
+    SectionText(title="Two", text=f"Nothing <b>else</b> {HOSTILE} {FORGED}", cards=()),
 )
 REPORT = ResearchReport(question="Why?", title="Why", summary="It fell [c1111111].", sections=SECTIONS)
 
@@ -78,6 +82,11 @@ def test_what_documents_and_models_say_is_text_in_the_notebook_and_links_lead_to
     for each in code:
         compile(each, "cell", "exec")
     assert "research_texts = [research_title_text, research_section_1_text, research_section_2_text]" in code
+    for reads in (mo.md, MarkdownIt("commonmark").render):
+        html = str(getattr(reads(text), "text", reads(text)))
+        assert '<a href="#evidence-1">[1]</a>' in html
+        # marimo links a bare address to itself, and nothing else to it.
+        assert ("marimo-tex" in html, "<img" in html, 'x.example">x<' in html, 'x.example">[1]' in html) == (False,) * 4
     assert numbered(REPORT, CARDS) == {"c1111111": 1}
 
 

@@ -43,6 +43,7 @@ async def test_evidence_and_text_are_read_as_far_as_they_are_told(tmp_path: Path
 
 @pytest.mark.parametrize(("uses_web", "sources"), [(False, 1), (True, 0)])
 def test_a_goal_that_asks_for_a_research_is_one(tmp_path: Path, uses_web: bool, sources: int) -> None:
+    (tmp_path / "eggs.md").write_text("Twelve eggs.")
     asked = NewRun(goal="How many eggs?", research=ResearchBody(uses_web=uses_web, form="brief"))
     goal = goal_of_request(asked, tmp_path, "ann", (), {})
     assert (goal.wants, goal.form, goal.uses_web, len(goal.sources)) == ("research", "brief", uses_web, sources)

@@ -29,8 +29,18 @@ from cellwright.data.remote_paths import RemotePath, read_remote_path
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
-from cellwright.runs.goal.goal import Goal
-from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, OVERVIEW, GoalRequest, no_text, read_goal, read_words
+from cellwright.runs.goal.goal import ANALYST, Goal
+from cellwright.runs.goal.request import (
+    APPROVE_WORDS,
+    EXAMPLE,
+    LONGEST,
+    OVERVIEW,
+    GoalRequest,
+    no_text,
+    read_budget,
+    read_goal,
+    read_words,
+)
 from cellwright.runs.views.run_view import active_notebooks
 from cellwright.settings import Settings
 from cellwright.tools.mcp.servers import servers_at
@@ -38,7 +48,7 @@ from cellwright.tools.mcp.servers import servers_at
 _IMPORT_SECONDS: Final = 600
 
 
-def words_here(typed: str | None, *, has_data: bool = False) -> str:
+def words_here(typed: str | None, *, has_data: bool = False, what: str = "goal", example: str = EXAMPLE) -> str:
     """The goal in words; `-`, or nothing while something is piped in, reads standard input. Raises `UserError`.
 
     Data without a word is asked for an overview.
@@ -51,7 +61,13 @@ def words_here(typed: str | None, *, has_data: bool = False) -> str:
         raise no_text() from error
     if has_data and not is_typed and not (typed or "").strip():
         return OVERVIEW
-    return read_words(typed or "")
+    return read_words(typed or "", what=what, example=example)
+
+
+def check_amount(option: str, typed: str | None) -> None:
+    """Raises `UserError`, which names the option."""
+    if typed is not None:
+        read_budget(typed, option)
 
 
 def _has_data(project: Path) -> bool:
@@ -160,6 +176,7 @@ def run(
     """Turn a goal into a notebook: planned, built, checked from scratch, delivered."""
     if approve not in APPROVE_WORDS:
         raise UserError(f"Unknown --approve {approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
+    check_amount("--budget", budget)
     server = _attached(attach, file, token_file)
     if notebook is not None and notebook.suffix == ".ipynb":
         notebook = _imported(notebook, project)
@@ -311,6 +328,7 @@ async def _read(typed: GoalRequest) -> Goal:
         )
 
     goal = await anyio.to_thread.run_sync(read)
+    await anyio.to_thread.run_sync(_check_providers, goal, settings)
     asker = Asker(person=goal.person, project=goal.project)
     await check_remote_paths(BrokerClient(launch=settings.broker_launch()), remote, asker)
     if goal.attach:
@@ -318,3 +336,16 @@ async def _read(typed: GoalRequest) -> Goal:
 
         await copy_attached(goal, settings)
     return goal
+
+
+def _check_providers(goal: Goal, settings: Settings) -> None:
+    """Raises `UserError` for a model nobody could ever ask."""
+    named = [name for name in goal.models if name != ANALYST]
+    if named:
+        # Late: only who names a model waits for what knows where models are.
+        from cellwright.models.config.configuration import configuration_at
+        from cellwright.models.config.names import ModelName
+
+        configuration = configuration_at(settings.home)
+        for name in named:
+            configuration.endpoint(ModelName.parse(name))

@@ -270,6 +270,7 @@ async def _resume(records: Records, run: str, database: str | None) -> dict[str,
         async with open_run_client() as client:
             # Whoever executed it may be gone; one that has just been started takes it up.
             on = on if client.is_daemon else f"goes on with `cellwright runs watch {name}`: there is no daemon"
+        on = f"{on}; `cellwright runs watch {name}` shows how" if on == "goes on" else on
     note = f"{name} {on}." if was_paused else f"{name} was not paused; it {on}."
     return {"run": name, "resumed": was_paused, "note": note}
 

@@ -59,13 +59,13 @@ def counted_words(documents: Sequence[ExtractedDocument], fields: int) -> str:
         f"{len(rows):,} row{_s(len(rows))} from {len(read):,} document{_s(len(read))}: "
         f"{marks['ok']:,} of {len(rows) * fields:,} values stand in their documents word for word"
     )
-    told = {
-        "not found": marks["missing"],
-        "refused": marks["no-quote"] + marks["not-in-quote"] + marks["wrong-type"],
-        "read differently": marks["differs"],
-    }
-    text += "".join(f", {count:,} {'was' if count == 1 else 'were'} {what}" for what, count in told.items() if count)
-    text += "."
+    refused = marks["no-quote"] + marks["not-in-quote"] + marks["wrong-type"]
+    told = (
+        (marks["missing"], "is not in its document", "are not in their documents"),
+        (refused, "was refused", "were refused"),
+        (marks["differs"], "was read differently", "were read differently"),
+    )
+    text += "".join(f", {count:,} {one if count == 1 else more}" for count, one, more in told if count) + "."
     if skipped:
         by_reason = dict[str, int]()
         for each in skipped:

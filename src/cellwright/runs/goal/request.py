@@ -14,6 +14,7 @@ from typing import Final, Literal, get_args
 
 from cellwright.data.files import parse_data
 from cellwright.data.remote_paths import RemotePath
+from cellwright.documents.document_files import check_documents
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
@@ -31,6 +32,7 @@ _MODEL: Final = re.compile(r"[^\s:]+:\S+")
 APPROVE_WORDS: Final[tuple[Approve, ...]] = get_args(Approve)
 EFFORT_WORDS: Final[tuple[Effort, ...]] = get_args(Effort)
 DEPTH_WORDS: Final[tuple[AnalysisDepth, ...]] = get_args(AnalysisDepth)
+EXAMPLE: Final = "why did revenue fall in Q3?"
 OVERVIEW: Final = "Give an overview of this data"
 """What is meant by data without a word."""
 
@@ -210,18 +212,20 @@ def _sources(typed: GoalRequest, here: Path) -> tuple[str, ...]:
     for word, path in zip(typed.sources, found, strict=False):
         if not path.exists():
             raise UserError(f"There is no file or folder {word[:200]!r}.", hint="Name documents, or folders of them.")
+    if not typed.uses_web and not typed.search:
+        check_documents(found)
     return tuple(dict.fromkeys(str(path.resolve()) for path in found))
 
 
-def read_words(typed: str) -> str:
-    """The goal in words. Raises `UserError`."""
+def read_words(typed: str, *, what: str = "goal", example: str = EXAMPLE) -> str:
+    """The goal in words. Raises `UserError`, in which it is called `what`, with an example."""
     try:
         # Bytes that are no text come as lone surrogates, which have no place in a record.
         words = typed.encode().decode().strip()
     except UnicodeError as error:
         raise no_text() from error
     if not words:
-        raise UserError("No goal.", hint='Say what you want, for example "why did revenue fall in Q3?"')
+        raise UserError(f"No {what}.", hint=f'Say what you want, for example "{example}"')
     if len(words) > LONGEST:
         raise UserError(
             f"A goal has at most {LONGEST:,} characters.",
@@ -256,14 +260,15 @@ def slug_of(words: str) -> str:
     return slug or (found[0][:_SLUG] if found else "notebook")
 
 
-def read_budget(text: str) -> Decimal:
-    """An amount of money. Raises `UserError`."""
+def read_budget(text: str, option: str = "") -> Decimal:
+    """An amount of money. Raises `UserError`, which names the option."""
     try:
         amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal(0)
     if not is_amount(amount) or amount <= 0:
-        raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. 0.50.")
+        typed = f"{option}: {text!r}" if option else repr(text)
+        raise UserError(f"{typed} is no budget.", hint="A positive number of US dollars, e.g. 0.50.")
     return amount
 
 

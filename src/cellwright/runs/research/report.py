@@ -18,7 +18,9 @@ from cellwright.tools.evidence.library import EvidenceSource
 
 SLIDES: Final = "slides"
 _ID: Final = re.compile(r"c[0-9a-f]{7}")
-_MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>&#|~$]")
+_ENTITIES: Final = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "[": "&#91;", "]": "&#93;"}
+"""What a backslash would not make plain: in front of a bracket it begins a formula in marimo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ def numbered(report: ResearchReport, cards: Mapping[str, EvidenceCard]) -> dict[
 
 def plain(text: str) -> str:
     """Words of a document, as they are: no markup, no formula, on one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split())).replace("\\<", "&lt;").replace("\\>", "&gt;")
+    return _MARKUP.sub(lambda sign: _ENTITIES.get(sign[0], f"\\{sign[0]}"), " ".join(text.split()))
 
 
 def shown(text: str, numbers: Mapping[str, int], doubts: Sequence[Doubt] = ()) -> str:
@@ -80,8 +82,7 @@ def shown(text: str, numbers: Mapping[str, int], doubts: Sequence[Doubt] = ()) -
     text = marked(text, doubts)
 
     def cite(match: re.Match[str]) -> str:
-        known = [f"[{numbers[card]}](#evidence-{numbers[card]})" for card in _ID.findall(match[1]) if card in numbers]
-        return "".join(f"\\[{each}\\]" for each in known) if known else ""
+        return "".join(_cited(numbers[card]) for card in _ID.findall(match[1]) if card in numbers)
 
     parts, at = list[str](), 0
     for match in CITATION.finditer(text):
@@ -90,8 +91,14 @@ def shown(text: str, numbers: Mapping[str, int], doubts: Sequence[Doubt] = ()) -
     return with_marks("".join([*parts, _harmless(text[at:])]).strip())
 
 
+def _cited(number: int) -> str:
+    return f"[[{number}]](#evidence-{number})"
+
+
 def _harmless(text: str) -> str:
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace("![", "!\\[").replace("](", "]\\(")
+    # With a backslash in front, a bracket begins a formula in marimo.
+    text = re.sub(r"\\+(?=[\[\]()])", "", text).replace("&", "&amp;").replace("<", "&lt;")
+    text = text.replace("![", "!&#91;").replace("](", "]&#40;").replace("]:", "]&#58;")
     return re.sub(r"(?<!\\)\$", r"\\$", text)
 
 
@@ -101,7 +108,7 @@ def contradictions_text(report: ResearchReport, cards: Mapping[str, EvidenceCard
     for each in report.contradictions:
         lines = [f"**{plain(each.about)}** — the sources disagree:"]
         for card in (cards[id] for id in each.cards if id in cards):
-            number = f"\\[[{numbers[card.id]}](#evidence-{numbers[card.id]})\\]" if card.id in numbers else ""
+            number = _cited(numbers[card.id]) if card.id in numbers else ""
             lines.append(f"- {plain(card.says)} ({plain(card.place)}) {number}".rstrip())
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
@@ -146,9 +153,7 @@ def bibliography_text(
             link = link_of(card, folder)
             where = f"[{place}]({link})" if link else place
             number = numbers[card.id]
-            lines.append(
-                f'- <a id="evidence-{number}"></a>\\[{number}\\] {where}: “{plain(card.quote)}” (card {card.id})'
-            )
+            lines.append(f'- <a id="evidence-{number}"></a>[{number}] {where}: “{plain(card.quote)}” (card {card.id})')
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from cellwright.agents.events import EvidenceNoted
 from cellwright.journal.events import (
     EffectInDoubt,
     Event,
@@ -39,12 +40,15 @@ from cellwright.runs.events import (
 )
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import plan_json
-from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
-from cellwright.runs.views.run_view import RunView, check_is_run, read_view, short_line
+from cellwright.runs.views.questions import PAUSED, RESUMED, open_question_view, run_inbox
+from cellwright.runs.views.run_view import RunView, check_is_run, noted_words, read_view, short_line
 from cellwright.runs.views.team import team_of
 from cellwright.tools.notebook.trial_records import TrialRecord
 
 MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
+
+_CARDS_A_LINE: Final = 5
+"""Cards of one sub-goal between two lines: a reader notes dozens."""
 
 
 def progress_line(before: RunView, event: Event) -> str:
@@ -65,6 +69,15 @@ def progress_line(before: RunView, event: Event) -> str:
             return shown(event.line())
         case TaskChanged(state=state, title=title, note=note) if state != "planned":
             return f"{MARKS[state]} {short_line(title)}: {state}{f': {short_line(note)}' if note else ''}"
+        case EvidenceNoted(card=card) if before.stage == "build":
+            after = before.noted | {(card.task, card.source, card.id)}
+            count = sum(title == card.task for title, _, _ in after)
+            is_worth_it = after != before.noted and (count == 1 or count % _CARDS_A_LINE == 0)
+            return f"… {short_line(card.task)}: {noted_words(after, card.task)}" if is_worth_it else ""
+        case QuestionAsked(topic=topic, text=text) if topic == PAUSED:
+            return f"{short_line(text)} It waits until somebody lets it go on."
+        case QuestionAnswered(question=question, answer=answer, by=by) if answer == RESUMED:
+            return f"{shown(by)} let it go on"
         case QuestionAsked(question=question, text=text):
             return f"asks {question}: {short_line(text)}"
         case QuestionAnswered(question=question, by=by):

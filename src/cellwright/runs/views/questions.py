@@ -27,6 +27,9 @@ from cellwright.tools.approval.inbox import (
 PAUSED: Final = "paused"
 """The topic of the question a paused run waits at, see `cellwright.agents.steering`, which takes long to load."""
 
+RESUMED: Final = "resume"
+"""The answer to it."""
+
 
 TRUST: Final = "project-trust"
 """The topic of the question whether a project's roles and skills count, see `cellwright.runs.execute.project_trust`."""

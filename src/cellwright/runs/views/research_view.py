@@ -13,10 +13,12 @@ from typing import get_args
 from cellwright.agents.events import EvidenceNoted
 from cellwright.journal.events import Recorded, TaskChanged
 from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import CardRejected, PlanAdopted, ResearchRead, ResearchWritten
 from cellwright.runs.plan.plan import Task, TaskStatus
 from cellwright.runs.research.report import ResearchReport, joined, parts_of
+from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.library import LibraryContents
 
@@ -76,6 +78,22 @@ async def read_research(read: Callable[[str], AsyncIterable[Recorded]], run: str
     return ResearchView(
         contents=contents, cards=tuple(cards.values()), rejected=tuple(rejected), tasks=tasks, report=report
     )
+
+
+async def newest_research(records: Records, run: str) -> str:
+    """The newest run that goes on from this one, or from one that does; itself where none has come so far."""
+    listed = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
+    goals = [(each, await first_goal(records, each.run)) for each in listed if each.run != run]
+    known, newest = {run}, run
+    # From the oldest on: what continues comes after what it continues.
+    for each, goal in reversed(goals):
+        if goal is None or goal.wants != "research" or goal.continues not in known:
+            continue
+        known.add(each.run)
+        # One that was ended before it had taken up the cards knows of no rejection.
+        if each.is_going or (await read_research(records.log.read_all, each.run)).cards:
+            newest = each.run
+    return newest
 
 
 def _changed(task: Task, state: str, note: str) -> Task:

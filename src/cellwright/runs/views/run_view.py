@@ -6,11 +6,11 @@ Everything stands in the run's own stream, so every interface sees the same, whi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from cellwright.agents.events import AgentSpoke
+from cellwright.agents.events import AgentSpoke, EvidenceNoted
 from cellwright.errors import UserError
 from cellwright.journal.events import (
     AuditRecorded,
@@ -55,6 +55,7 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
 from cellwright.runs.review.findings import ReviewQuestion
 from cellwright.runs.views.branch_views import BranchView, BranchViews, add_branch_event
+from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
 _LINE_LIMIT: Final = 160
@@ -72,6 +73,8 @@ class RunView:
     plan: Plan | None = None
     tasks: Mapping[str, TaskChanged] = field(default_factory=dict[str, TaskChanged])
     """The last word about each, by its id."""
+    noted: frozenset[tuple[str, str, str]] = frozenset()
+    """What readers have found while it was read: sub-goal, document and card of each."""
     cell: str = ""
     """The last cell that ended, and how."""
     waits: str = ""
@@ -162,6 +165,8 @@ def _work_changes(before: RunView, recorded: Recorded) -> _Changes:
             return {"plan": plan}
         case TaskChanged() as event:
             return _task_changes(before, event)
+        case EvidenceNoted(card=card) if before.stage == "build":
+            return _evidence_changes(before, card)
         case DocumentExtracted(number=number, of=of):
             return {"note": f"{number:,} of {of:,} documents"}
         case CellReported(name=name, status=status):
@@ -200,6 +205,21 @@ def _task_changes(before: RunView, event: TaskChanged) -> _Changes:
     if event.agent and event.agent not in (known := agents.get(event.task, ())):
         agents = {**agents, event.task: (*known, event.agent)}
     return {"plan": plan, "tasks": {**before.tasks, event.task: event}, "agents": agents}
+
+
+def _evidence_changes(before: RunView, card: EvidenceCard) -> _Changes:
+    noted = before.noted | {(card.task, card.source, card.id)}
+    task = next((each for each in before.plan.tasks if each.title == card.task), None) if before.plan else None
+    if before.plan is None or task is None or task.status != "running":
+        return {"noted": noted}
+    return {"noted": noted, "plan": before.plan.with_task(replace(task, note=noted_words(noted, card.task)))}
+
+
+def noted_words(noted: Collection[tuple[str, str, str]], title: str) -> str:
+    """How far the reading for a sub-goal is."""
+    own = [each for each in noted if each[0] == title]
+    cards, documents = len(own), len({document for _, document, _ in own})
+    return f"{cards:,} card{'' if cards == 1 else 's'} from {documents:,} document{'' if documents == 1 else 's'}"
 
 
 def _cost_changes(before: RunView, recorded: Recorded, event: CostRecorded) -> _Changes:
