@@ -161,6 +161,7 @@ async def test_a_rejected_card_is_left_out_and_only_what_used_it_is_written_agai
         # One section and the editor: nothing was read or planned again.
         asked_for = [str(request.body["messages"])[:90] for request in testbed.provider.requests[asked:]]
         assert len(asked_for) == 2, asked_for
+        assert "the section as it was" in str(testbed.provider.requests[asked].body["messages"])
         found = await research(factory, again)
         assert found.rejected == (script.FALSE_CARD,)
         # Said of the first run once more, it is known: the run that goes on from it is meant.
