@@ -23,7 +23,7 @@ def sentence(text: str, standing: SentenceStanding, **more: Any) -> CheckedSente
 
 
 def test_each_doubtful_sentence_is_marked_in_its_place_and_named_with_its_reason() -> None:
-    text = "It fell [c1111111]. It may\nrise, too [c1111111]. Nobody knows why.\nIt fell by 9 % [c1111111], then more."
+    text = "It fell [c1111111]. It may\nrise, too [c1111111].\nNobody knows why.\nIt fell by 9 % [c1111111], then more."
     sentences = (
         sentence("It fell.", "judged", cards=("c1111111",)),
         sentence("It may rise, too.", "unsupported", cards=("c1111111",), why="not said"),
