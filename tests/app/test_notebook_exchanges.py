@@ -342,6 +342,13 @@ import obstore
 from obstore.store import S3Store
 print(bytes(obstore.get(S3Store("lake"), "t/a.csv").bytes()))
 """,
+    "duckdb": """
+import duckdb
+import s3fs
+database = duckdb.connect()
+database.register_filesystem(s3fs.S3FileSystem())
+print(database.execute("select count(*), max(n) from read_parquet('s3://lake/t/a.parquet')").fetchone())
+""",
 }
 READ = {
     "boto3": "b'n\\n1\\n2\\n' 2",
@@ -349,6 +356,7 @@ READ = {
     "pyarrow": "1000",
     "polars": "1000",
     "obstore": "b'n\\n1\\n2\\n'",
+    "duckdb": "(1000, 999)",
 }
 OBJECT_ATTEMPTS = {
     "write": 'import boto3\nboto3.client("s3").put_object(Bucket="lake", Key="t/new.csv", Body=b"x")',
@@ -363,7 +371,7 @@ OBJECT_ATTEMPTS = {
 
 
 @pytest.mark.slow
-async def test_five_libraries_read_objects_with_stand_ins_for_keys(
+async def test_six_libraries_read_objects_with_stand_ins_for_keys(
     client: BrokerClient, pool: KernelPool, store: ObjectServer, tmp_path: Path
 ) -> None:
     store.name(client.launch.home, store.connection())

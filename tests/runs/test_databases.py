@@ -92,6 +92,30 @@ async def test_a_question_with_a_trap_is_answered_from_sixty_tables_by_what_the_
 
 
 @pytest.mark.slow
+async def test_sql_that_names_a_wrong_column_is_repaired_by_what_the_server_says_and_the_columns_that_are_near(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, client: BrokerClient
+) -> None:
+    right = GOALS["How many customers do we have in Germany?"][1]
+    wrong = right.replace("country", "countri")
+    async with open_factory(testbed, project, kernels) as factory:
+        factory.script(
+            CallTool("query", {"connection": "shop", "sql": wrong}),
+            CallTool("query", {"connection": "shop", "sql": right}),
+            at_once(*answering(right, 10)),
+        )
+        goal = replace(factory.goal("How many customers are in Germany?", notebook="mended.py"), connections=("shop",))
+        delivery = await factory.deliver(goal)
+        assert (delivery.status, delivery.answer) == ("done", f"It is {CUSTOMERS_IN_GERMANY:,}.")
+        asked, repaired, answered = factory.prompts()[:3]
+        assert "countri" not in asked.replace(right, "")
+        assert 'column "countri" does not exist' in repaired
+        assert "Did you mean country or " in repaired
+        assert str(CUSTOMERS_IN_GERMANY) in answered
+    outcomes = [line.outcome for line in await client.statements(ListStatements(run="r"))]
+    assert outcomes.count("failed") == 1
+
+
+@pytest.mark.slow
 async def test_a_change_is_asked_about_with_its_text_and_rows_and_made_once(
     testbed: ModelTestbed, project: Path, kernels: Kernels, client: BrokerClient, company: Shop
 ) -> None:

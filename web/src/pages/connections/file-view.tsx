@@ -1,9 +1,10 @@
 import { useState } from "react";
 
 import { calls } from "../../api/client";
-import type { DataConnection, ProfiledColumn, StoredEntry, TableProfile } from "../../api/types";
-import { Button, Card, Loading, ProblemBanner, SnippetCard, Table, ageOf, bytes, thousands, useFetched } from "../../parts";
+import type { DataConnection, StoredEntry } from "../../api/types";
+import { Button, Card, Loading, ProblemBanner, SnippetCard, ageOf, bytes, useFetched } from "../../parts";
 import { fileSnippets } from "./snippets";
+import { TableProfileView } from "./table-profile-view";
 import css from "./connections.module.css";
 
 export interface FileViewProps {
@@ -53,7 +54,7 @@ function Inside({ name, path }: { name: string; path: string }) {
       )}
       {found.isLoading && <Loading what="Fetching a part, and looking at it…" />}
       {found.error !== null && <ProblemBanner error={found.error} />}
-      {found.value?.tables.map((table) => <TableProfileView key={table.table} path={path} table={table} />)}
+      {found.value?.tables.map((table) => <TableProfileView key={table.table} of={path} table={table} />)}
       {found.value?.notes.map((note) => (
         <p key={note} className={css.note}>
           {note}
@@ -61,45 +62,4 @@ function Inside({ name, path }: { name: string; path: string }) {
       ))}
     </Card>
   );
-}
-
-function TableProfileView({ path, table }: { path: string; table: TableProfile }) {
-  const rows = `${table.is_counted ? "" : "about "}${thousands(table.rows)} ${table.rows === 1 ? "row" : "rows"}`;
-  const isNamed = !table.table.endsWith(path);
-  return (
-    <section className={css.profile} aria-label={`Profile of ${table.table}`}>
-      <p className={css.note}>
-        {isNamed && <b>{table.table}: </b>}
-        {rows}, {table.columns.length} {table.columns.length === 1 ? "column" : "columns"}
-        {table.sampling !== "" && `; looked at ${table.sampling}`}
-        {table.facts.map((fact) => ` · ${fact}`).join("")}
-      </p>
-      <Table
-        caption={`Columns of ${table.table}`}
-        rows={table.columns}
-        rowKey={(column) => column.name}
-        columns={[
-          { title: "Column", cell: (column) => <code>{column.name}</code> },
-          { title: "What it is", cell: kindWords },
-          { title: "Missing", isNumber: true, cell: (column) => (column.missing === 0 ? "" : thousands(column.missing)) },
-          { title: "Values", cell: (column) => <span className={css.value}>{column.values}</span> },
-        ]}
-      />
-      {table.remarks.length > 0 && (
-        <ul className={css.remarks}>
-          {table.remarks.map((remark) => (
-            <li key={`${remark.column} ${remark.says}`}>
-              {remark.column !== "" && <code>{remark.column}: </code>}
-              {remark.says}
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
-  );
-}
-
-function kindWords(column: ProfiledColumn): string {
-  const meaning = column.meaning === column.kind ? "" : column.meaning;
-  return [column.kind, meaning, column.unit].filter((each) => each !== "").join(", ");
 }

@@ -5,6 +5,7 @@ import { calls } from "../../api/client";
 import type { FirstRows, SchemaColumn, SchemaTable } from "../../api/types";
 import { Banner, Button, Card, Empty, Loading, ProblemBanner, Table, thousands, useFetched } from "../../parts";
 import { tablePlace } from "./places";
+import { TableProfileView } from "./table-profile-view";
 import css from "./connections.module.css";
 
 /** One table: columns, what it is joined with, and its first rows if somebody asks for them. */
@@ -48,6 +49,7 @@ export function TableView({ name, table }: { name: string; table: SchemaTable })
           </ul>
         </Card>
       )}
+      <Profile name={name} table={table.qualified} />
       <Rows name={name} table={table.qualified} />
     </div>
   );
@@ -79,6 +81,30 @@ function About({ column }: { column: SchemaColumn }) {
       {column.is_masked && <span className={css.faint}>Nobody sees its values.</span>}
       {column.samples.length > 0 && <span className={css.faint}>such as {column.samples.join(", ")}</span>}
     </span>
+  );
+}
+
+/** Rows of it are fetched into a cage, and that is recorded: so only when somebody asks. */
+function Profile({ name, table }: { name: string; table: string }) {
+  const [isAsked, setAsked] = useState(false);
+  const found = useFetched(isAsked ? calls.connectionProfile(name, { table }) : null);
+  return (
+    <Card
+      title="Profile"
+      isFlush
+      actions={
+        <Button size="small" isBusy={found.isLoading} onClick={isAsked ? found.refresh : () => setAsked(true)}>
+          {isAsked ? "Profile again" : "Profile it"}
+        </Button>
+      }
+    >
+      {!isAsked && (
+        <p className={css.note}>Ranges, gaps and problems of its columns, from a sample of its rows; recorded as yours.</p>
+      )}
+      {found.isLoading && <Loading what="Fetching a sample, and looking at it…" />}
+      {found.error !== null && <ProblemBanner error={found.error} />}
+      {found.value !== null && <TableProfileView of={table} table={found.value} />}
+    </Card>
   );
 }
 

@@ -22,6 +22,7 @@ from cellwright.data.connections import (
     remove_connection,
     store_connection,
 )
+from cellwright.data.estimates import LET_MORE_PASS, costly_words
 from cellwright.data.messages import Asker, CostlyQuery, ListStatements, ReadSchema, RunQuery, SentStatement
 from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, SOURCE_TRAITS, UNTRIED_KINDS, SourceKind, ways_of
 from cellwright.data.statements import first_rows
@@ -165,7 +166,7 @@ async def connection_rows(
     asker = Asker(person=caller.person)
     result = await client.query(RunQuery(connection=name, statement=statement, rows=20, form="json", asker=asker))
     if isinstance(result, CostlyQuery):
-        raise UserError("The database expects to read very much for this.", hint="Ask for it in a notebook.")
+        raise UserError(costly_words(result), hint=LET_MORE_PASS)
     with os.fdopen(result.descriptor, "rb") as opened:
         rows = [json.loads(line) for line in opened]
     return RowsShape(columns=list(result.columns), rows=rows, notices=list(result.notices))
