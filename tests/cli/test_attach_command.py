@@ -70,12 +70,12 @@ def test_servers_are_listed_with_whether_they_want_a_token(stock: StockMarimo, t
 def test_a_goal_in_a_stock_notebook_needs_a_model_and_somebody_to_be_asked(stock: StockMarimo, tmp_path: Path) -> None:
     home, goal = tmp_path / "home", ("run", "triple it", "--attach", stock.url, "--model")
     here: dict[str, Any] = {"folder": tmp_path}
-    refused = run_here(home, *goal, "near:one", "--approve", "never", code=3, **here)
+    refused = run_here(home, *goal, "openai:one", "--approve", "never", code=3, **here)
     assert "outside any cage, so somebody must be there to be asked" in refused.stderr
     assert "does not change other people's notebooks" in run_here(home, *goal, "analyst", code=2, **here).stderr
-    gone = run_here(home, "run", "x", "--attach", "127.0.0.1:1", "--model", "near:one", code=1, **here)
+    gone = run_here(home, "run", "x", "--attach", "127.0.0.1:1", "--model", "openai:one", code=1, **here)
     assert "No marimo server answers" in gone.stderr
-    other = run_here(home, *goal, "near:one", "--kernel", "no-such", code=2, **here)
+    other = run_here(home, *goal, "openai:one", "--kernel", "no-such", code=2, **here)
     assert "No kernel of Jupyter is called 'no-such'" in other.stderr
     assert not list(tmp_path.glob("*.py"))
 

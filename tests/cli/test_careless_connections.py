@@ -151,7 +151,7 @@ def test_a_path_that_is_not_there_begins_no_run(home: Path, lake: FileServer) ->
         "pond:lake-bucket/../x": "is no path here",
         "s3://lake-bucket/2031.csv": "There is no 'lake-bucket/2031.csv'.",
     }.items():
-        shown = run_here(home, "run", "how many?", "--data", word, "--model", "near:one", "--detach", code=2)
+        shown = run_here(home, "run", "how many?", "--data", word, "--model", "openai:one", "--detach", code=2)
         assert said in shown.stderr
         assert shown.stdout == ""
     assert "No data file is in" in run_here(home, "data", "profile", "pond:lake-bucket/sales/deep", code=2).stderr
