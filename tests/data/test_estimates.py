@@ -63,6 +63,7 @@ def test_what_is_charged_by_the_byte_has_a_price_without_rows(
         (None, 5_000_000, False),
         (None, 5_000_001, True),
         (10, 5_000_001, True),
+        (0, 5_000_001, True),
     ],
 )
 def test_more_than_the_connection_allows_is_asked_about_once(

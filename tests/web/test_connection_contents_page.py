@@ -95,7 +95,7 @@ async def test_a_file_server_is_added_by_its_host_key_and_its_files_are_looked_i
         await files.get_by_role("link", name="2024-01.csv").click()
         await expect(page.get_by_text("pandas.read_csv")).to_be_visible()
         await page.get_by_role("button", name="Look", exact=True).click()
-        columns = page.get_by_role("table", name=re.compile("Columns of .*2024-01.csv"))
+        columns = page.get_by_role("table", name=re.compile("Profiled columns of .*2024-01.csv"))
         await expect(columns.get_by_role("row")).to_have_count(3)
         await expect(page.get_by_text("2 rows, 2 columns")).to_be_visible()
         found["profile"] = await violations(page)

@@ -26,10 +26,10 @@ def expected_cost(rows: int | None, bytes: int | None, per_terabyte: Money | Non
 
 def is_too_much(expected: CostlyQuery, connection: DataConnection, asked: RunQuery) -> bool:
     """Whether a person has to agree first, and has not."""
-    rows, size = expected.rows or 0, expected.bytes or 0
-    is_above = rows > connection.ask_above_rows or size > connection.ask_above_megabytes * 10**6
-    is_agreed = size <= asked.agreed_bytes if expected.rows is None else rows <= asked.agreed_rows
-    return is_above and not is_agreed
+    rows, megabytes = connection.ask_above_rows, connection.ask_above_megabytes
+    return (expected.rows or 0) > max(rows, asked.agreed_rows) or (expected.bytes or 0) > max(
+        megabytes * 10**6, asked.agreed_bytes
+    )
 
 
 def with_agreement(asked: RunQuery, expected: CostlyQuery) -> RunQuery:

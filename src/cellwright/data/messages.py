@@ -52,7 +52,7 @@ class RunQuery:
     agreed_rows: int = 0
     """A person agreed that so many are read for it."""
     agreed_bytes: int = 0
-    """The same where the server says bytes and no rows."""
+    """The same in bytes."""
     form: ResultForm = "arrow"
     asker: Asker = field(default_factory=Asker)
     kind: Literal["query"] = "query"

@@ -142,7 +142,7 @@ async def test_a_server_without_tls_is_refused_by_whoever_wants_it(client: Broke
         async def ask() -> None:
             endless = RunQuery(connection="plain", statement="select seq, md5(seq) from seq_1_to_1000000000")
             with pytest.raises(CellwrightError) as raised:
-                await client.query(replace(endless, agreed_rows=10**15))
+                await client.query(replace(endless, agreed_rows=10**15, agreed_bytes=10**18))
             failed.append(raised.value)
 
         with anyio.fail_after(60):

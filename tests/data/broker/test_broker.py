@@ -151,7 +151,9 @@ async def test_masked_columns_stay_on_the_server(client: BrokerClient, shop: Sho
 async def test_a_client_that_leaves_takes_its_statement_off_the_server(client: BrokerClient, shop: Shop) -> None:
     running = "select count(*) from pg_stat_activity where usename = 'reader' and state = 'active'"
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(client.query, RunQuery(connection="shop", statement=ENDLESS, agreed_rows=10**12))
+        tasks.start_soon(
+            client.query, RunQuery(connection="shop", statement=ENDLESS, agreed_rows=10**12, agreed_bytes=10**18)
+        )
         await anyio.to_thread.run_sync(shop.wait_until, running, 1)
         tasks.cancel_scope.cancel()
     with anyio.fail_after(2):
@@ -163,7 +165,7 @@ async def test_a_client_that_leaves_takes_its_statement_off_the_server(client: B
 @pytest.mark.slow
 async def test_a_deadline_ends_a_statement_with_one_sentence(client: BrokerClient) -> None:
     with pytest.raises(Unavailable, match=r"took more than 0\.5 s"):
-        await rows_of(client, ENDLESS, seconds=0.5, agreed_rows=10**12)
+        await rows_of(client, ENDLESS, seconds=0.5, agreed_rows=10**12, agreed_bytes=10**18)
 
 
 @pytest.mark.slow

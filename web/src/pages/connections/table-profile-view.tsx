@@ -21,7 +21,7 @@ export function TableProfileView({ of, table }: TableProfileViewProps) {
         {table.facts.map((fact) => ` · ${fact}`).join("")}
       </p>
       <Table
-        caption={`Columns of ${table.table}`}
+        caption={`Profiled columns of ${table.table}`}
         rows={table.columns}
         rowKey={(column) => column.name}
         columns={[
