@@ -18,11 +18,12 @@ from cellwright.agents.events import EvidenceNoted
 from cellwright.journal.names import stream_of
 from cellwright.models.client.gateway_process import running_pid
 from cellwright.runs.events import CardRejected
+from cellwright.runs.goal.goal import goal_json
 from cellwright.testing import ProviderServer
 from cellwright.tools.evidence.card import EvidenceCard
 from tests.cli.in_process import Said, run_here
 from tests.cli.researched_alone import MODELS
-from tests.cli.told_runs import has_ended, open_told, started
+from tests.cli.told_runs import a_goal, has_ended, open_told
 from tests.models.testbed import ModelTestbed, Warm
 from tests.runs import research_script as script
 from tests.runs.extract.invoices import script_reader, write_invoices
@@ -65,9 +66,9 @@ async def test_cards_are_listed_with_their_quote_and_those_that_were_left_out(tm
                 lambda: run_here(tmp_path, "runs", "cards", "r", "--database", str(tmp_path / "journal.db"), *words)
             )
 
-        await started(journal, "r")
+        await journal.run("run", goal_json(a_goal("Why?", wants="research")), run="r")
         await has_ended(journal, "r")
-        assert "It has found nothing so far." in (await looks()).stderr
+        assert "It found nothing." in (await looks()).stderr
         await journal.log.append(stream_of("r"), EvidenceNoted(card=CARD))
         assert (await looks()).stdout == "c1234567  There are 12.\n    eggs.md, p. 2: “Twelve eggs.”\n"
         await journal.log.append(stream_of("r"), CardRejected(card=CARD.id, by="ada"))
