@@ -51,7 +51,7 @@ async def completed(home: Path, line: str, **more: str) -> list[str]:
 @pytest.mark.slow
 async def test_commands_complete_although_they_are_loaded_late(tmp_path: Path) -> None:
     assert await completed(tmp_path, "cellwright ru") == ["run", "runs", "rules"]
-    assert await completed(tmp_path, "cellwright runs re") == ["resume", "retry", "redo"]
+    assert await completed(tmp_path, "cellwright runs re") == ["resume", "retry", "reject-card", "redo"]
     assert "--budget" in await completed(tmp_path, "cellwright run --b")
 
 
