@@ -22,6 +22,8 @@ from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.runs.events import EVENT_TYPES
+from cellwright.runs.extract.extract_tool import EXTRACT
+from cellwright.runs.research.steps import READER
 from cellwright.settings import Settings
 from cellwright.testing import CallTool
 from tests.agents.driver import ADA, DONE, an_assignment
@@ -373,10 +375,12 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
         Records.open(where, chain_key=CHAIN_KEY, types=EVENT_TYPES) as records,
         open_agent_context(path, workflow="r", records=records, person="ada", options=options) as studio,
     ):
-        # The first four depend on the task, `send` on a connection that takes such requests.
-        elsewhere = {"compare_readings", "run_program", "plan", "dispute_check", "send"}
+        # The first four depend on the task, `send` on a connection that takes such requests, `extract` on documents.
+        elsewhere = {"compare_readings", "run_program", "plan", "dispute_check", "send", EXTRACT}
         there = {tool.name for tool in studio.tools} | elsewhere
-        named = {(role.name, tool) for role in built_in_roles().values() for tool in role.tools}
+        # A reader of a research has documents, and no workspace.
+        roles = [role for role in built_in_roles().values() if role.name != READER]
+        named = {(role.name, tool) for role in roles for tool in role.tools}
     assert {(role, tool) for role, tool in named if tool not in there} == set()
     assert {"git_commit", "install_package", "read_web_page", "shell", "call_function"} <= there
 
