@@ -256,8 +256,14 @@ def test_show_draws_the_graph_without_running_anything(cellwright: Commands, wri
 @pytest.mark.slow
 def test_ctrl_c_stops_the_run_cleanly_and_leaves_no_process(write_notebook: Write) -> None:
     path = write_notebook("import time\nprint('on', flush=True)\ntime.sleep(600)")
+    # A daemon of the person's own would lend it the process that is forked.
+    environment = os.environ | {"CELLWRIGHT_HOME": str(Path(path).parent / "state")}
     process = subprocess.Popen(
-        [CELLWRIGHT, "notebook", "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        [CELLWRIGHT, "notebook", "run", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=environment,
     )
     children: set[int] = set()
     while len(children) < 2 and process.poll() is None:
