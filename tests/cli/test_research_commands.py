@@ -43,6 +43,7 @@ QUICK = ("--effort", "quick", "--approve", "never", "--project", ".")
         (("research", "Why?", "--data", "papers", "--web", "--search", "google:x"), "no search engine"),
         (("research", "Why?", "--data", "papers", "--json", "--as", "poem"), "No form 'poem'"),
         (("extract", "party", "nowhere"), "nowhere"),
+        (("research", "What?", "--data", "papers", "--search", "brave:b"), "--search needs --web"),
         (("extract", "party", "papers"), "There are no documents in these folders"),
         (("extract", "party, amount:colour", "papers", "--json"), "is no type of a field"),
         (("extract", "cost_usd:number", "papers"), "cost_usd"),

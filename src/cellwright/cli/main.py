@@ -30,7 +30,7 @@ _COMPLETION = "_CELLWRIGHT_COMPLETE"
 _COMMANDS = {
     "run": "Turn a goal into a notebook: planned, built, checked from scratch, delivered.",
     "runs": "Runs at work and what came of others: watch, steer, answer, undo.",
-    "research": "Answer a question out of documents, each sentence with the quotes it rests on.",
+    "research": "Answer a question out of documents, with the quotes it rests on.",
     "extract": "Rows with evidence out of documents: PDF, DOCX, HTML, text, e-mails.",
     "review": "Look over a marimo notebook, whoever made it: what is shown to be wrong, by code that fails.",
     "document": "Put names and words into a marimo notebook; nothing that computes is changed.",

@@ -1,4 +1,4 @@
-"""`cellwright research`: a question answered out of documents, each sentence with the quotes it rests on."""
+"""`cellwright research`: a question answered out of documents, with the quotes it rests on."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.run.command import check_amount, detach_goal, run_goal, words_here
 from cellwright.cli.run.outcome import finish
+from cellwright.errors import UserError
 from cellwright.runs.goal.request import GoalRequest
 
 _EXAMPLE: Final = "How did the terms of delivery change between the two contracts?"
@@ -20,6 +21,7 @@ app = typer.Typer(help="Answer a question out of documents.")
 
 @app.command()
 def research(
+    ctx: typer.Context,
     question: Annotated[
         str | None, typer.Argument(metavar="[QUESTION]", help="What you want to know, in words; `-` reads stdin.")
     ] = None,
@@ -83,7 +85,7 @@ def research(
         words=words_here(question, what="question", example=_EXAMPLE),
         sources=data or (),
         uses_web=web,
-        search=search if web else "",
+        search=_search(ctx, search, is_web=web),
         form=form,
         notebook=notebook,
         models=model or (),
@@ -99,3 +101,11 @@ def research(
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+
+
+def _search(ctx: typer.Context, search: str, *, is_web: bool) -> str:
+    """What searches the web. Of the environment it holds only where the web is asked for; typed, it asks for it."""
+    source = ctx.get_parameter_source("search")
+    if not is_web and source is not None and source.name == "COMMANDLINE":
+        raise UserError("--search needs --web.", hint="Hosts of the web are then asked about, one by one.")
+    return search if is_web else ""

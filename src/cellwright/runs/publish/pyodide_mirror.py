@@ -167,6 +167,7 @@ def _wheel(path: Path, lock: PyodideLock) -> MirroredWheel | None:
             metadata, _ = parse_email(wheel.read(at))
             imports = tuple(dict.fromkeys(_top_levels(wheel.namelist())))
         requires = tuple(Requirement(one) for one in metadata.get("requires_dist", ()))
+    # NotImplementedError: packed in a way zipfile does not know. What cannot be read counts as missing, and is named.
     except (InvalidWheelFilename, InvalidRequirement, zipfile.BadZipFile, StopIteration, OSError, NotImplementedError):
         return None
     return MirroredWheel(name=name, version=version, file_name=path.name, requires=requires, imports=imports)
