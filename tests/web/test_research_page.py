@@ -70,3 +70,47 @@ async def test_cards_are_shown_as_they_come_and_one_left_out_while_others_read_i
         said = evidence(page).get_by_role("button", name="The annual report gives revenue of 41.2 million euros")
         await expect(said.first).to_be_visible()
     assert script.WRONG not in (room.folder / "norwell.py").read_text()
+
+
+async def test_a_report_and_a_table_from_documents_are_begun_in_the_page(room: ControlRoom, chromium: Browser) -> None:
+    script.write_documents(room.folder / "papers")
+    script.script_research(room.provider)
+    async with room.person(chromium) as page:
+        await page.get_by_label("Goal").fill(script.QUESTION)
+        await page.get_by_text("A report from documents").click()
+        await page.get_by_label("Written as").select_option("brief")
+        await page.get_by_label("Effort").select_option("quick")
+        await page.get_by_text("Never ask").click()
+        await add_folder(page, "papers")
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Start").click()
+        await expect(page.get_by_role("tablist", name="Views of this run")).to_be_visible()
+        run = run_of(page)
+        await expect(evidence(page)).to_contain_text("3 cards from 3 documents", timeout=60_000)
+        assert (await room.until_delivered(run))["status"] == "done"
+        goal = (await room.get(f"runs/{run}"))["goal"]
+        assert (goal["wants"], goal["form"], goal["data"]) == ("research", "brief", [])
+
+    async with room.person(chromium) as page:
+        await page.get_by_label("Goal").fill("Who wrote what")
+        await page.get_by_text("A table from documents").click()
+        await expect(page.get_by_text("Say which fields the table has.")).to_be_visible()
+        await page.get_by_label("Fields").fill("author, staff:number")
+        await expect(page.get_by_text("Add the documents to read.")).to_be_visible()
+        await expect(page.get_by_role("button", name="Start")).to_be_disabled()
+        await add_folder(page, "papers")
+        await page.get_by_label("Read each twice").check()
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Start").click()
+        await expect(page.get_by_role("tablist", name="Views of this run")).to_be_visible()
+        order = (await room.get(f"runs/{run_of(page)}"))["goal"]["extraction"]
+    assert [field["name"] for field in order["fields"]] == ["author", "staff"]
+    assert (order["readings"], order["has_many_rows"]) == (2, False)
+    assert [document.rpartition("/")[2] for document in order["documents"]] == ["papers"]
+
+
+async def add_folder(page: Page, name: str) -> None:
+    await page.get_by_role("button", name="From the folder…").click()
+    picker = page.get_by_role("dialog")
+    await picker.get_by_role("button", name=f"Add all of {name}").click()
+    await picker.get_by_role("button", name="Done").click()

@@ -113,7 +113,7 @@ def read_goal(
     local = [word for word in typed.data if found.get(word) is None]
     data = tuple(file.words for file in parse_data(local, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
-    if models == (ANALYST,) and typed.extraction is not None:
+    if models == (ANALYST,) and (typed.extraction is not None or typed.wants == "research"):
         raise UserError("The analyst reads no documents.", hint="Name a model.")
     if models == (ANALYST,) and (api := next((name for name in typed.connections if name in apis), "")):
         raise UserError(

@@ -8,6 +8,7 @@ export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<New
     connections: from?.connections ?? [],
     tools: from?.tools ?? [],
     context: from?.context ?? [],
+    kernels: from?.kernels ?? [],
     models: from?.models ?? [],
     budget_usd: from?.budget_usd ?? null,
     approve: from?.approve ?? "ask",
@@ -16,6 +17,8 @@ export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<New
     priority: from?.priority ?? 0,
     effort: from?.effort ?? "normal",
     depth: "answer",
+    research: null,
+    extract: null,
   };
   const { run } = await request(calls.startRun({ ...terms, ...wanted }));
   location.hash = `#/runs/${encodeURIComponent(run)}`;

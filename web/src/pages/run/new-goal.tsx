@@ -6,6 +6,7 @@ import type { Approve, Effort, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalFiles, useGoalFiles } from "./goal-files";
 import { GoalNames, namesIn } from "./goal-names";
+import { AN_ANSWER, GoalOutcome, forFiles, missing } from "./goal-outcome";
 import { GoalPicks } from "./goal-picks";
 import { RecentRuns } from "./recent-runs";
 import css from "./goal.module.css";
@@ -26,6 +27,7 @@ const EFFORTS: { id: Effort; title: string; means: string }[] = [
 export function NewGoal() {
   const [, go] = useLocation();
   const [words, setWords] = useState("");
+  const [outcome, setOutcome] = useState(AN_ANSWER);
   const [model, setModel] = useState("");
   const [budget, setBudget] = useState("");
   const [approve, setApprove] = useState<Approve>("ask");
@@ -45,16 +47,20 @@ export function NewGoal() {
     .filter((server) => server.tools.some((tool) => tool.standing === "allowed"))
     .map(({ name, place }) => ({ name, leads_to: place }));
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
-  const canStart = words.trim() !== "" && !isBusy;
+  const lacks = missing(outcome, files.files.length);
+  const canStart = words.trim() !== "" && lacks === "" && !isBusy;
 
   const start = async () => {
     if (!canStart) return;
     setIsBusy(true);
     setError(null);
     try {
+      const { data, research, extract } = forFiles(outcome, await files.send());
       const wanted: NewRun = {
         goal: words.trim(),
-        data: await files.send(),
+        data,
+        research,
+        extract,
         connections: [...connections],
         tools: [...tools],
         context: namesIn(context),
@@ -107,6 +113,7 @@ export function NewGoal() {
             placeholder="Why did revenue fall in the third quarter?"
             autoFocus
           />
+          <GoalOutcome wanted={outcome} onChange={setOutcome} />
           <GoalFiles files={files} stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)} />
           <GoalPicks legend="Connections it may read" known={known} picked={connections} onPick={setConnections} />
           <GoalPicks legend="Tool servers it may call" known={servers} picked={tools} onPick={setTools} />
@@ -182,6 +189,7 @@ export function NewGoal() {
               Start
             </Button>
           </div>
+          {words.trim() !== "" && lacks !== "" && <p className={css.means}>{lacks}</p>}
           {error !== null && <ProblemBanner error={error} />}
         </form>
         {models.value !== null && ready.length === 0 && (
