@@ -8,6 +8,15 @@ from typing import Any
 import pytest
 
 from cellwright.ids import CellId
+from cellwright.kernel.attached.session_mirror import SessionMirror
+from cellwright.kernel.attached.stream_messages import (
+    Change,
+    CodeChange,
+    ConfigWire,
+    CreateChange,
+    DocumentChanged,
+    TransactionWire,
+)
 from cellwright.kernel.attached.typing_rules import Permission, TypingSigns, patience_seconds, seconds_to_wait
 
 MINE, THEIRS = CellId("mine"), CellId("theirs")
@@ -56,3 +65,16 @@ def test_a_change_begins_in_time_or_not_at_all(
     touched: Collection[CellId], permission: Permission, silent: float, expected: float
 ) -> None:
     assert patience_seconds(NOW - silent, touched, permission, NOW) == expected
+
+
+def test_a_page_that_says_back_what_it_was_told_gives_no_sign_of_typing() -> None:
+    mirror = SessionMirror()
+
+    def hear(source: str, change: Change, at: float) -> None:
+        mirror.hear(DocumentChanged(transaction=TransactionWire(changes=[change], source=source)), at)
+
+    hear("kernel", CreateChange(cell_id="Hbol", code="x = 1", name="_", config=ConfigWire()), 1.0)
+    hear("frontend", CodeChange(cell_id="Hbol", code="x = 1"), 2.0)
+    assert (mirror.typed, mirror.typed_at, mirror.typed_code) == ({}, 0.0, [])
+    hear("frontend", CodeChange(cell_id="Hbol", code="x = 12"), 3.0)
+    assert (mirror.typed, mirror.typed_at, mirror.typed_code) == ({"Hbol": 3.0}, 3.0, [("Hbol", "x = 12")])

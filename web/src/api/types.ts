@@ -29,7 +29,7 @@ export type RunDetail = Schemas["RunDetail"];
 export type ResearchDetail = Schemas["ResearchDetail"];
 export type EvidenceCard = ResearchDetail["cards"][number];
 /** But for the key by which a program may say it twice, and what the page names nothing of. */
-export type NewRun = Required<Omit<Schemas["NewRun"], "attach" | "attach_file" | "key">>;
+export type NewRun = Required<Omit<Schemas["NewRun"], "key">>;
 export type ResearchBody = Schemas["ResearchBody"];
 export type ExtractBody = Schemas["ExtractBody"];
 export type Goal = Schemas["Goal"];

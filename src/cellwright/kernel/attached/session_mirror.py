@@ -137,8 +137,10 @@ class SessionMirror:
                 is_person = transaction.source == "frontend"
                 self.told_at = now if is_person else self.told_at
                 for change in transaction.changes[:MOST_CELLS]:
+                    # A page that was told a cell's text may say it back: nobody typed that.
+                    is_echo = isinstance(change, told.CodeChange) and self._code(change.cell_id) == change.code
                     self._change(change)
-                    if is_person and not isinstance(change, told.ReorderChange):
+                    if is_person and not is_echo and not isinstance(change, told.ReorderChange):
                         self._typed(change, now)
             case told.CellTold():
                 self._cell(message)
@@ -198,6 +200,10 @@ class SessionMirror:
                 self._configure(change)
             case _:
                 assert_never(change)
+
+    def _code(self, id: str) -> str | None:
+        at = self._at(id)
+        return None if at is None else self.cells[at].code
 
     def _configure(self, change: told.ConfigChange) -> None:
         at = self._at(change.cell_id)

@@ -17,6 +17,8 @@ export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<New
     priority: from?.priority ?? 0,
     effort: from?.effort ?? "normal",
     depth: "answer",
+    attach: "",
+    attach_file: "",
     research: null,
     extract: null,
   };

@@ -6,6 +6,9 @@ export interface GoalNamesProps {
   onContext: (context: string) => void;
   kernels: string;
   onKernels: (kernels: string) => void;
+  /** A notebook in somebody's own marimo: the address of that, or the file it has open. */
+  attached: string;
+  onAttached: (attached: string) => void;
 }
 
 /** The names in what was typed: between commas or blanks. */
@@ -13,8 +16,15 @@ export function namesIn(typed: string): string[] {
   return typed.split(/[\s,]+/).filter((each) => each !== "");
 }
 
-/** What few goals need, and what is told by its name: what tool servers let one read, kernels of other languages. */
-export function GoalNames({ context, onContext, kernels, onKernels }: GoalNamesProps) {
+/** What was typed of a notebook in somebody's own marimo. */
+export function attachedIn(typed: string): { attach: string; attach_file: string } {
+  const word = typed.trim();
+  return /^https?:\/\//.test(word) ? { attach: word, attach_file: "" } : { attach: "", attach_file: word };
+}
+
+/** What few goals need, and what is told by its name: what tool servers let one read, kernels of other languages, notebooks that
+ * are open elsewhere. */
+export function GoalNames({ context, onContext, kernels, onKernels, attached, onAttached }: GoalNamesProps) {
   return (
     <details className={css.names}>
       <summary>More it may use</summary>
@@ -28,6 +38,10 @@ export function GoalNames({ context, onContext, kernels, onKernels }: GoalNamesP
         <label className={css.grow}>
           <span>Kernels of Jupyter</span>
           <input value={kernels} onChange={(event) => onKernels(event.target.value)} placeholder="ir" />
+        </label>
+        <label className={css.grow}>
+          <span>Change a notebook that is open in marimo</span>
+          <input value={attached} onChange={(event) => onAttached(event.target.value)} placeholder="its file, or http://127.0.0.1:2718" />
         </label>
       </div>
     </details>

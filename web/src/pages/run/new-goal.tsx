@@ -5,7 +5,7 @@ import { calls, request } from "../../api/client";
 import type { Approve, Effort, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalFiles, useGoalFiles } from "./goal-files";
-import { GoalNames, namesIn } from "./goal-names";
+import { GoalNames, attachedIn, namesIn } from "./goal-names";
 import { AN_ANSWER, GoalOutcome, forFiles, missing } from "./goal-outcome";
 import { GoalPicks } from "./goal-picks";
 import { RecentRuns } from "./recent-runs";
@@ -38,6 +38,7 @@ export function NewGoal() {
   const [tools, setTools] = useState<readonly string[]>([]);
   const [context, setContext] = useState("");
   const [kernels, setKernels] = useState("");
+  const [attached, setAttached] = useState("");
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
@@ -56,6 +57,7 @@ export function NewGoal() {
     setError(null);
     try {
       const { data, research, extract } = forFiles(outcome, await files.send());
+      const { attach, attach_file } = attachedIn(attached);
       const wanted: NewRun = {
         goal: words.trim(),
         data,
@@ -65,6 +67,8 @@ export function NewGoal() {
         tools: [...tools],
         context: namesIn(context),
         kernels: namesIn(kernels),
+        attach,
+        attach_file,
         models: model === "" ? [] : [model],
         budget_usd: budget.trim() === "" ? null : budget.trim(),
         approve,
@@ -117,7 +121,14 @@ export function NewGoal() {
           <GoalFiles files={files} stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)} />
           <GoalPicks legend="Connections it may read" known={known} picked={connections} onPick={setConnections} />
           <GoalPicks legend="Tool servers it may call" known={servers} picked={tools} onPick={setTools} />
-          <GoalNames context={servers.length === 0 ? null : context} onContext={setContext} kernels={kernels} onKernels={setKernels} />
+          <GoalNames
+            context={servers.length === 0 ? null : context}
+            onContext={setContext}
+            kernels={kernels}
+            onKernels={setKernels}
+            attached={attached}
+            onAttached={setAttached}
+          />
           <div className={css.options}>
             <label>
               <span>Model</span>
