@@ -63,6 +63,8 @@ class ImportOptions:
     allow_uncontained: bool = False
     python: PythonChoice = "header"
     seconds: float = 600
+    packages: tuple[str, ...] = ()
+    """What its cells need besides, as for pip: it goes into the header, and both notebooks run with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,10 @@ class ImportedNotebook:
     """Of the whole notebook."""
     has_original: bool = True
     """Whether the original was run to compare."""
+    requirements: tuple[str, ...] = ()
+    """What its header asks for by name: what its pip cells install, and what was named."""
+    missing: tuple[str, ...] = ()
+    """Packages that its cells import and that are not there, as far as their names can be known."""
 
     @property
     def is_proven(self) -> bool:
@@ -100,10 +106,11 @@ async def import_notebook(
     on_progress("converting")
     conversion = await convert_notebook(await pool.zygote(), tier, text)
     _check(conversion, path)
+    requirements = tuple(dict.fromkeys([*conversion.requirements, *options.packages]))
     trial = _Trial(
         text=text,
         path=options.out,
-        header=_header(conversion),
+        header=_header(conversion, requirements),
         pool=pool,
         seconds=options.seconds,
         on_progress=on_progress,
@@ -122,7 +129,7 @@ async def import_notebook(
     await anyio.to_thread.run_sync(_write, options, document)
     return ImportedNotebook(
         source=path, out=options.out, conversion=conversion, proofs=proofs, notes=notes,
-        has_original=original is not None,
+        has_original=original is not None, requirements=requirements, missing=_missing(proofs, path.parent),
     )  # fmt: skip
 
 
@@ -162,13 +169,13 @@ def _check(conversion: NotebookConversion, path: Path) -> None:
 # ── the new notebook ──
 
 
-def _header(conversion: NotebookConversion) -> str:
-    """A PEP 723 header with what its pip cells install and what its cells import; none if no cell installs anything."""
-    if not conversion.requirements:
+def _header(conversion: NotebookConversion, requirements: Sequence[str]) -> str:
+    """A PEP 723 header with what is to be installed and what its cells import; none if nothing is to be installed."""
+    if not requirements:
         return ""
-    given = {re.split(r"[\[<>=!~ ]", each, maxsplit=1)[0].lower().replace("_", "-") for each in conversion.requirements}
+    given = {re.split(r"[\[<>=!~ ]", each, maxsplit=1)[0].lower().replace("_", "-") for each in requirements}
     imported = [name for name in _imported(conversion) if name.lower().replace("_", "-") not in given]
-    lines = [f"#     {json.dumps(each)}," for each in ("marimo", *conversion.requirements, *imported)]
+    lines = [f"#     {json.dumps(each)}," for each in ("marimo", *requirements, *imported)]
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return "\n".join(
         ["# /// script", f'# requires-python = ">={version}"', "# dependencies = [", *lines, "# ]", "# ///"]
@@ -192,6 +199,14 @@ def _imported(conversion: NotebookConversion) -> list[str]:
     ours = [name for name in modules if name not in sys.stdlib_module_names and name != "marimo"]
     found = [known[name][0] if name in known else _DISTRIBUTIONS.get(name, "") for name in ours]
     return [name for name in dict.fromkeys(found) if name]
+
+
+def _missing(proofs: Sequence[CellProof], folder: Path) -> tuple[str, ...]:
+    """Packages of the modules that were not there; a module of the person's own that is beside the notebook is none."""
+    told = [reason for proof in proofs for reason in proof.reasons]
+    modules = [found.split(".")[0] for text in told for found in re.findall(r"No module named '([\w.]+)'", text)]
+    own = {name for name in modules if (folder / f"{name}.py").exists() or (folder / name).is_dir()}
+    return tuple(dict.fromkeys(_DISTRIBUTIONS.get(name, name) for name in modules if name not in own))
 
 
 def _document(header: str, codes: Sequence[str]) -> Document:
@@ -270,6 +285,10 @@ class _Trial:
                         pass
             told = {} if end is not None else await self._told(notebook, names)
         shown = told.get("shown", {})
+        numbers = {
+            str(ran.id): ", ".join(map(str, cell.sources))
+            for cell, ran in zip(conversion.cells, document.cells[1:], strict=True)
+        }
         cells = list[ConvertedOutcome]()
         for cell, ran in zip(conversion.cells, document.cells[1:], strict=True):
             outcome = outcomes.get(ran.id)
@@ -277,7 +296,7 @@ class _Trial:
                 cells.append(ConvertedOutcome(status="lost"))
                 continue
             seen = shown.get(str(cell.sources[0])) if cell.sources else None
-            cells.append(ConvertedOutcome.of(outcome, "".join(printed.get(ran.id, ())), _values(seen)))
+            cells.append(ConvertedOutcome.of(outcome, "".join(printed.get(ran.id, ())), _values(seen), numbers))
         values = told.get("values", {})
         named = {name: value for name in names for value in _values([values[name]] if name in values else ())}
         return cells, named, f"Our kernel ended: {end.reason}." if end is not None else ""
@@ -375,7 +394,8 @@ def import_view(imported: ImportedNotebook) -> dict[str, Any]:
         "notebook": str(imported.out),
         "proven": imported.is_proven,
         "original_ran": imported.has_original,
-        "requirements": list(imported.conversion.requirements),
+        "requirements": list(imported.requirements),
+        "missing": list(imported.missing),
         "executed_order": list(imported.conversion.order),
         "notes": list(imported.notes),
         "cells": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,22 @@ from cellwright.settings import Settings
 
 
 def import_here(
-    file: Path, out: Path | None, options: NotebookOptions, begun: ZygoteProcess, *, may_replace: bool, seconds: float
+    file: Path,
+    out: Path | None,
+    options: NotebookOptions,
+    begun: ZygoteProcess,
+    *,
+    may_replace: bool,
+    seconds: float,
+    packages: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What came of an import."""
 
     async def imported() -> ImportedNotebook:
         settings = Settings.read()
-        chosen = ImportOptions(out=out or default_out(file), may_replace=may_replace, seconds=seconds, **options)
+        chosen = ImportOptions(
+            out=out or default_out(file), may_replace=may_replace, seconds=seconds, packages=tuple(packages), **options
+        )
         async with open_pool(settings, begun) as pool:
             return await import_notebook(file, chosen, pool=pool, settings=settings, on_progress=console.note)
 

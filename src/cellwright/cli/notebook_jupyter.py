@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,14 @@ def import_jupyter(
         typer.Option("-o", "--out", metavar="FILE.py", help="Where to; default: beside it.", dir_okay=False),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Write over the file that is there.")] = False,
+    packages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="PACKAGE",
+            help="Run both with this package of the index, as for pip: it goes into the header. Repeatable.",
+        ),
+    ] = None,
     as_json: given.JsonOption = False,
     data: given.DataOption = None,
     limit: given.LimitOption = None,
@@ -43,7 +52,9 @@ def import_jupyter(
     with beginning_zygote(Settings.read().cache / "zygote", is_warm=True) as begun:
         from cellwright.cli import notebook_conversions
 
-        view = notebook_conversions.import_here(file, out, choice.read(), begun, may_replace=replace, seconds=timeout)
+        view = notebook_conversions.import_here(
+            file, out, choice.read(), begun, may_replace=replace, seconds=timeout, packages=packages or ()
+        )
     console.result(view, as_json, _show_import)
     raise typer.Exit(0 if view["proven"] else 1)
 
@@ -63,9 +74,21 @@ def _show_import(view: Mapping[str, Any]) -> None:
         console.note(note)
     if view["requirements"]:
         console.note(f"Its header asks for {', '.join(view['requirements'])}.")
+    if view["missing"]:
+        console.note(missing_words(view))
     code = [cell for cell in view["cells"] if cell["verdict"] != "text"]
     proven = sum(cell["verdict"] == "proven" for cell in code)
     console.note(f"{view['notebook']}: {proven} of {len(code)} cells proven to do what they did in Jupyter.")
+
+
+def missing_words(view: Mapping[str, Any]) -> str:
+    """What its cells import and is not there, and the command that runs it with that."""
+    named = " ".join(f"--with {shlex.quote(name)}" for name in [*view["requirements"], *view["missing"]])
+    where = f"{shlex.quote(view['source'])} -o {shlex.quote(view['notebook'])} --replace"
+    return (
+        f"Not installed here: {', '.join(view['missing'])}. To run both with it, if packages of these names are meant: "
+        f"cellwright notebook import {where} {named}"
+    )
 
 
 def export_notebook(

@@ -222,6 +222,7 @@ def _imported(file: Path, project: Path | None) -> Path:
     """A notebook of Jupyter as one of ours beside it, each cell compared; what is not proven is said."""
     # Late: only who has one waits for what reads it.
     from cellwright.cli.notebook_conversions import import_here
+    from cellwright.cli.notebook_jupyter import missing_words
     from cellwright.cli.notebook_options import NotebookChoice
     from cellwright.kernel.process.zygote_process import beginning_zygote
 
@@ -239,6 +240,8 @@ def _imported(file: Path, project: Path | None) -> Path:
         if cell["verdict"] != "proven":
             reasons = "; ".join(cell["reasons"])[:300]
             console.note(f"  cell {', '.join(map(str, cell['sources']))} {cell['verdict']}: {reasons}")
+    if view["missing"]:
+        console.note(missing_words(view))
     console.note(f"Back to Jupyter, with outputs: cellwright notebook export {out} --ipynb")
     return out
 

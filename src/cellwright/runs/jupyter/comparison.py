@@ -19,6 +19,8 @@ _SILENT: Final = frozenset({"code", "opaque"})
 """Kinds of values of which only that they are there is compared."""
 _TIMINGS: Final = re.compile(r"(?m)^(?:CPU times: .*|Wall time: .*|(?:Compiler|Parser)\s*: .*|.* ± .* per loop .*)\n?")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_NOT_RUN: Final = "AncestorFailed: Not run: "
+"""How our kernel begins the error of a cell that did not run because another one failed."""
 _MOST_NAMES: Final = 6
 _EXCERPT: Final = 160
 
@@ -34,13 +36,18 @@ class ConvertedOutcome:
     has_picture: bool = False
 
     @classmethod
-    def of(cls, outcome: CellOutcome, printed: str, shown: tuple[ShownValue, ...]) -> ConvertedOutcome:
-        """From what the kernel told."""
+    def of(
+        cls, outcome: CellOutcome, printed: str, shown: tuple[ShownValue, ...], numbers: Mapping[str, str]
+    ) -> ConvertedOutcome:
+        """From what the kernel told; `numbers` are those of Jupyter's cells, by the ids of ours."""
         output, error = outcome.output, outcome.error
+        told = f"{error.type}: {error.message}" if error is not None else ""
+        if told.startswith(_NOT_RUN):
+            told = re.sub(r"'([^']+)'", lambda found: numbers.get(found[1], found[0]), told)
         return cls(
             status=outcome.status,
             printed=printed,
-            error=f"{error.type}: {error.message}" if error is not None else "",
+            error=told,
             shown=shown,
             has_picture=output is not None and ("image/" in output.data or "image/" in output.text),
         )
@@ -125,7 +132,8 @@ def _judged(
         return CellProof(cell=cell, verdict="not run", reasons=told)
     if failed is not None and outcome.status != "ok":
         what = f"the original fails from top to bottom: {failed.error}"
-        told = () if failed.error.split(":")[0] == outcome.error.split(":")[0] else (_failure(outcome),)
+        is_same = failed.error.split(":")[0] == outcome.error.split(":")[0] or outcome.error.startswith(_NOT_RUN)
+        told = () if is_same else (_failure(outcome),)
         return CellProof(cell=cell, verdict="fails in both", reasons=(what, *told))
     if outcome.status != "ok":
         return CellProof(cell=cell, verdict="failed", reasons=(_failure(outcome),))
@@ -136,6 +144,8 @@ def _judged(
 
 
 def _failure(outcome: ConvertedOutcome) -> str:
+    if outcome.error.startswith(_NOT_RUN):
+        return f"not run here: {outcome.error.removeprefix(_NOT_RUN).rstrip('.')}"
     if outcome.error:
         return f"it fails here: {outcome.error}"
     return f"it did not run here: {outcome.status}"
