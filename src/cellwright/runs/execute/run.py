@@ -257,7 +257,7 @@ class Run:
             # Its tasks are no agent's.
             return await self._do(task)
         if task.role not in (roles := self._workspace.context.roles):
-            await self._became(task, "failed", f"No role {task.role!r}. Known: {', '.join(sorted(roles))}.")
+            await self._became(task, "failed", f"No role {task.role!r}. Known: {', '.join(brief.task_roles(roles))}.")
             return None
         tasks = independent_tasks(self._plan, frozenset(self._alone))
         tasks = tuple(each for each in tasks if each.role in roles)
