@@ -14,8 +14,8 @@ from cellwright.journal.journal import Journal
 from cellwright.journal.names import stream_of
 from cellwright.runs.events import CardRejected, ResearchWritten
 from cellwright.runs.goal.goal import goal_json
+from cellwright.runs.research.handed_in import SectionText
 from cellwright.runs.research.report import ResearchReport
-from cellwright.runs.research.steps import SectionText
 from cellwright.runs.views.research_view import newest_research
 from cellwright.tools.evidence.card import EvidenceCard
 from tests.cli.in_process import Said, run_here

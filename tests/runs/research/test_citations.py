@@ -17,8 +17,8 @@ from cellwright.runs.research.citations import (
     with_verdicts,
     with_verdicts_before,
 )
+from cellwright.runs.research.handed_in import CitationVerdict, SectionText
 from cellwright.runs.research.report import ResearchReport, check_report
-from cellwright.runs.research.steps import CitationVerdict, SectionText
 from cellwright.tools.evidence.card import EvidenceCard
 
 QUOTE = "Revenue of Norwell Mills in 2023 was 41.2 million euros."

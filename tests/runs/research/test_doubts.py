@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 
 from cellwright.runs.research.citations import CheckedSentence, SentenceStanding
 from cellwright.runs.research.doubts import MOST_DOUBTS, doubts_of, marked, with_marks
+from cellwright.runs.research.handed_in import SectionText
 from cellwright.runs.research.report import ResearchReport, markdown_of
-from cellwright.runs.research.steps import SectionText
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.library import EvidenceSource
 

@@ -9,8 +9,8 @@ import pytest
 from cellwright.errors import UserError
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.research.form import FORMS, TEMPLATE, form_text, read_form
+from cellwright.runs.research.handed_in import SectionText
 from cellwright.runs.research.report import ResearchReport, markdown_of
-from cellwright.runs.research.steps import SectionText
 
 MEMO = "# To the board\n\n## What happened\n"
 

@@ -10,17 +10,10 @@ from markdown_it import MarkdownIt
 
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import CreateCell
+from cellwright.runs.research.handed_in import SectionText, TextEdit
 from cellwright.runs.research.notebook import research_edits
 from cellwright.runs.research.report import ResearchReport, markdown_of, numbered
-from cellwright.runs.research.steps import (
-    SectionText,
-    TextEdit,
-    edited_sections,
-    editor_tool,
-    parse_edited,
-    parse_outline,
-    section_tool,
-)
+from cellwright.runs.research.steps import edited_sections, editor_tool, parse_edited, parse_outline, section_tool
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.contradictions import DismissedContradiction
 from cellwright.tools.evidence.library import EvidenceSource

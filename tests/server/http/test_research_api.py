@@ -10,8 +10,8 @@ from cellwright.agents.events import EvidenceNoted
 from cellwright.data.connections import DataConnection, store_connection
 from cellwright.journal.names import stream_of
 from cellwright.runs.events import CardRejected, ResearchRead, ResearchWritten
+from cellwright.runs.research.handed_in import SectionText
 from cellwright.runs.research.report import ResearchReport
-from cellwright.runs.research.steps import SectionText
 from cellwright.server.http.routes.runs import goal_of_request
 from cellwright.server.http.schemas.runs import NewRun, ResearchBody
 from cellwright.tools.evidence.card import EvidenceCard

@@ -13,7 +13,7 @@ from cellwright.runs.plan.plan import Task
 from cellwright.runs.research import steps
 from cellwright.runs.research.citations import CheckedSentence, check_title, complaint, judge_text
 from cellwright.runs.research.form import form_text
-from cellwright.runs.research.steps import Outline, OutlineSection, ReadingPlan, SectionText
+from cellwright.runs.research.handed_in import Outline, OutlineSection, ReadingPlan, SectionText
 from cellwright.tools.evidence.card import EvidenceCard, cards_text
 from cellwright.tools.evidence.contradictions import Contradiction
 from cellwright.tools.evidence.library import EvidenceSource, Library

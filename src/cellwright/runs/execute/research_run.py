@@ -32,9 +32,10 @@ from cellwright.runs.execute.run import AGENT, Run
 from cellwright.runs.execute.steering_commands import SteeringCommand
 from cellwright.runs.goal.goal import CONFIGURE
 from cellwright.runs.plan.plan import MOST_TASKS, Plan, Task
+from cellwright.runs.research.handed_in import Outline, OutlineSection, SectionText, SubGoal
 from cellwright.runs.research.notebook import research_edits
 from cellwright.runs.research.report import ResearchReport, answer_of, markdown_of
-from cellwright.runs.research.steps import READER, Outline, OutlineSection, SectionText, SubGoal
+from cellwright.runs.research.steps import READER
 from cellwright.runs.views.research_view import ResearchView, read_research
 from cellwright.tools.evidence.card import EvidenceCard, parse_cards
 from cellwright.tools.evidence.contradictions import (

@@ -20,16 +20,9 @@ from cellwright.runs.research.citations import (
     with_verdicts,
     with_verdicts_before,
 )
+from cellwright.runs.research.handed_in import Outline, OutlineSection, SectionText
 from cellwright.runs.research.report import ResearchReport, check_report
-from cellwright.runs.research.steps import (
-    Outline,
-    OutlineSection,
-    SectionText,
-    edited_sections,
-    parse_edited,
-    parse_outline,
-    parse_verdicts,
-)
+from cellwright.runs.research.steps import edited_sections, parse_edited, parse_outline, parse_verdicts
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.contradictions import Contradiction, merged, without
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from cellwright.runs.research.steps import CitationVerdict
+from cellwright.runs.research.handed_in import CitationVerdict
 from cellwright.tools.evidence.card import EvidenceCard, cited_in, without_citations
 from cellwright.tools.evidence.figures import missing_figures, missing_labels, missing_names, sentences_of
 

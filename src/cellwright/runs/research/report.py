@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from cellwright.runs.research.citations import CheckedSentence, check_sentences, check_title
 from cellwright.runs.research.doubts import Doubt, doubts_of, left_out, mark_of, marked, with_marks
-from cellwright.runs.research.steps import SectionText
+from cellwright.runs.research.handed_in import SectionText
 from cellwright.tools.evidence.card import CITATION, EvidenceCard, cited_in
 from cellwright.tools.evidence.contradictions import Contradiction, DismissedContradiction
 from cellwright.tools.evidence.library import EvidenceSource

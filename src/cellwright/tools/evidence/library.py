@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
@@ -13,8 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.documents.document import Document, DocumentKind, UnreadDocument
 from cellwright.documents.document_files import DocumentFile, find_documents
 from cellwright.documents.document_index import DocumentIndex, Passage
-from cellwright.kernel.documents import DocumentReader
 from cellwright.notebook.atomic_write import write_atomically
+
+if TYPE_CHECKING:
+    # Events of runs are made of what is here; whoever only reads them loads no kernel.
+    from cellwright.kernel.documents import DocumentReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
