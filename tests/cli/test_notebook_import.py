@@ -76,6 +76,49 @@ def test_notebooks_in_the_styles_of_the_wild_are_proven_or_named(tmp_path: Path,
 
 
 @pytest.mark.slow
+def test_what_marimo_prints_shorter_is_mended_and_a_time_of_day_proves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "prints.ipynb"
+    long = "import pandas as pd\nprint(pd.Series(range(25)))"
+    file.write_text(notebook(long, "import time\nat = time.time_ns()\nprint(at)\nprint(1 + 1)"))
+    view = imported(tmp_path, file, code=0)
+    assert verdicts(view) == ["proven", "proven"]
+    assert view["cells"][1]["only_there"] == [
+        "`at`, which is another each time",
+        "printed lines that are others each time",
+    ]
+    assert "max_rows = 60" in (tmp_path / "prints.py").read_text()
+
+
+@pytest.mark.slow
+def test_what_is_not_there_is_told_once_with_the_command_that_runs_both_with_it(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("")
+    file = tmp_path / "imports.ipynb"
+    file.write_text(
+        notebook(
+            "x = 1\nimport nobody_has_this.part",
+            "import helpers, sklearn_of_old",
+            "y = x",
+            "import socket\nsocket.getaddrinfo('example.com', 80)",
+        )
+    )
+    said = run_here(tmp_path / "home", "notebook", "import", str(file), code=1)
+    told = " ".join(said.stderr.split())
+    assert "Not installed here: nobody_has_this, sklearn_of_old." in told
+    assert f"cellwright notebook import {file} -o {tmp_path / 'imports.py'} --replace --with nobody_has_this" in told
+    assert "Both were run without a network" in told
+    assert "not run here: cell 1, which it needs, failed" in " ".join(said.stdout.split())
+
+
+@pytest.mark.slow
+def test_a_package_that_is_named_is_in_the_header_and_there_for_both(tmp_path: Path) -> None:
+    file = tmp_path / "named.ipynb"
+    file.write_text(notebook("import six\nsix.PY3"))
+    said = run_here(tmp_path / "home", "notebook", "import", str(file), "--with", "six", "--json")
+    view = json.loads(said.stdout)
+    assert (verdicts(view), view["requirements"]) == (["proven"], ["six"])
+    assert '#     "six",' in (tmp_path / "named.py").read_text()
+
+
 def test_cells_that_were_executed_in_another_order_are_told(tmp_path: Path) -> None:
     file = tmp_path / "order.ipynb"
     file.write_text(notebook("a = 1", "b = a", counts=[7, 3]))

@@ -111,3 +111,30 @@ def test_a_cell_that_fails_on_one_side_only_is_never_proven() -> None:
         "fails in both",
         (f"{why}: NameError: name 'y' is not defined", "it fails here: ValueError: no"),
     )
+
+
+def twice(first: OriginalCell, second: OriginalCell, here: ConvertedOutcome, x: str = "1") -> CellProof:
+    """Of one cell whose original was run twice; `x` is what the second run left in the variable."""
+    conversion = NotebookConversion(cells=(ConvertedCell(code="x", probe="x", sources=(1,), defines=(("x", "x"),)),))
+    one = OriginalRun(cells=(first,), variables={"x": ONE})
+    two = OriginalRun(cells=(second,), variables={"x": ShownValue(kind="int", digest=x)})
+    [proof] = compare(conversion, one, [here], {"x": TWO if x != "1" else ONE}, again=two)
+    return proof
+
+
+def printing(text: str) -> OriginalCell:
+    return OriginalCell(number=1, status="ok", printed=text)
+
+
+def test_what_the_original_does_otherwise_each_time_is_told_and_the_rest_must_still_be_the_same() -> None:
+    one, two = printing("at 10:01\nR2 0.9\n"), printing("at 10:02\nR2 0.9\n")
+    same = twice(one, two, ConvertedOutcome(status="ok", printed="at 10:03\nR2 0.9\n"), x="9")
+    assert (same.verdict, same.reasons) == ("proven", ())
+    assert same.only_there == ("`x`, which is another each time", "printed lines that are others each time")
+    wrong = twice(one, two, ConvertedOutcome(status="ok", printed="at 10:03\nR2 0.8\n"))
+    assert wrong.verdict == "differs" and "the original itself does not do the same twice" in wrong.reasons
+    longer = twice(one, two, ConvertedOutcome(status="ok", printed="at 10:03\nR2 0.9\nmore\n"))
+    assert longer.verdict == "differs"
+    shown = OriginalCell(number=1, status="ok", shown=(ONE, TWO)), OriginalCell(number=1, status="ok", shown=(ONE, ONE))
+    assert twice(*shown, ConvertedOutcome(status="ok", shown=(ONE, SAME_NUMBER))).verdict == "proven"
+    assert twice(*shown, ConvertedOutcome(status="ok", shown=(TWO, SAME_NUMBER))).verdict == "differs"

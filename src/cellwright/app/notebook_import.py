@@ -38,7 +38,7 @@ from cellwright.notebook.edits import CreateCell
 from cellwright.notebook.files import MAX_NOTEBOOK_BYTES, NotebookFile, new
 from cellwright.notebook.marimo_file import new_cell_id, storable_code
 from cellwright.notebook.render import render
-from cellwright.runs.jupyter.comparison import CellProof, ConvertedOutcome, compare, unsteady_cells
+from cellwright.runs.jupyter.comparison import CellProof, ConvertedOutcome, compare
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -49,6 +49,8 @@ _DISTRIBUTIONS: Final = {
 }  # fmt: skip
 """Of modules that are called otherwise than what brings them, where none of it is installed here."""
 _TOLD: Final = "cellwright_told"
+_FETCHES: Final = re.compile(r"Name or service not known|name resolution|Network is unreachable|getaddrinfo failed")
+_PRINTS: Final = re.compile("it prints other text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,13 +346,32 @@ async def _proven(
         conversion = _with_figures(conversion, proofs)
         ours, values, end = await trial.ours(conversion, names)
         proofs = compare(conversion, original, ours, values)
+    if _prints_otherwise(proofs):
+        trial.on_progress("running it again: does pandas print fewer rows here?")
+        wider = _with_rows(conversion)
+        seen, held, ended = await trial.ours(wider, names)
+        compared = compare(wider, original, seen, held)
+        if _prints_otherwise(compared) < _prints_otherwise(proofs):
+            conversion, ours, values, end, proofs = wider, seen, held, ended, compared
     if original is not None and any(proof.verdict == "differs" for proof in proofs):
         trial.on_progress("running the original again: does it do the same twice?")
         again, _ = await trial.original()
         if again is not None:
-            unsteady = unsteady_cells(original, again)
-            proofs = compare(conversion, original, ours, values, unsteady=unsteady)
+            proofs = compare(conversion, original, ours, values, again=again)
+    if any(_FETCHES.search(reason) for proof in proofs for reason in proof.reasons):
+        notes.append("Both were run without a network, so cells that fetch fail: give them what they fetch as a file.")
     return conversion, proofs, tuple([*notes, end] if end else notes), original
+
+
+def _prints_otherwise(proofs: Sequence[CellProof]) -> int:
+    """How many cells print other text than the original."""
+    return sum(proof.verdict == "differs" and any(map(_PRINTS.match, proof.reasons)) for proof in proofs)
+
+
+def _with_rows(conversion: NotebookConversion) -> NotebookConversion:
+    """With pandas printing up to 60 rows, as it does by itself: marimo lets it print ten."""
+    code = "import pandas as _pandas\n\n_pandas.options.display.max_rows = 60  # as in Jupyter"
+    return _changed(conversion, {"cells": (ConvertedCell(code=code, probe=code, sources=()), *conversion.cells)})
 
 
 def _with_figures(conversion: NotebookConversion, proofs: Sequence[CellProof]) -> NotebookConversion:

@@ -72,13 +72,15 @@ def compare(
     ours: Sequence[ConvertedOutcome],
     values: Mapping[str, ShownValue],
     *,
-    unsteady: frozenset[int] = frozenset(),
+    again: OriginalRun | None = None,
 ) -> tuple[CellProof, ...]:
     """One for each converted cell; `ours` are in their order, `values` by the names in the new notebook.
 
-    `unsteady` are cells of the original that did not do the same twice.
+    `again` is the original run a second time: what is not the same twice there proves nothing here.
     """
     by_number = {cell.number: cell for cell in original.cells} if original is not None else {}
+    second = {cell.number: cell for cell in again.cells} if again is not None else {}
+    unsteady = unsteady_cells(original, again) if original is not None and again is not None else frozenset[int]()
     last = {name: at for at, cell in enumerate(conversion.cells) for name, _ in cell.defines}
     proofs = list[CellProof]()
     for at, (cell, outcome) in enumerate(zip(conversion.cells, ours, strict=True)):
@@ -89,12 +91,31 @@ def compare(
             continue
         names = [(name, new) for name, new in cell.defines if new and last[name] == at]
         there = original.variables if original is not None else {}
-        reasons = tuple(_differences(parts, outcome, [(name, there.get(name), values.get(new)) for name, new in names]))
+        twice = [second[part.number] for part in parts if part.number in second]
+        drifting = _drifting(names, there, again)
+        variables = [(name, there.get(name), values.get(new)) for name, new in names if name not in drifting]
+        seen = _differences(parts, outcome, variables, twice if len(twice) == len(parts) else [])
+        reasons = seen.found
         if reasons and unsteady & set(cell.sources):
             reasons = (*reasons, "the original itself does not do the same twice")
         held = [(name, there.get(name)) for name, _ in names]
-        proofs.append(replace(_judged(cell, parts, outcome, reasons), only_there=_only_there(parts, held)))
+        only = (
+            *_only_there(parts, held),
+            *(f"`{name}`, which is another each time" for name in drifting),
+            *seen.passed,
+        )
+        proofs.append(replace(_judged(cell, parts, outcome, reasons), only_there=only))
     return tuple(proofs)
+
+
+def _drifting(
+    names: Sequence[tuple[str, str]], there: Mapping[str, ShownValue], again: OriginalRun | None
+) -> tuple[str, ...]:
+    """Variables that the original itself leaves otherwise each time."""
+    if again is None:
+        return ()
+    both = [(name, there.get(name), again.variables.get(name)) for name, _ in names]
+    return tuple(name for name, one, two in both if one and two and _told_variable(one) != _told_variable(two))
 
 
 def _only_there(parts: Sequence[OriginalCell], variables: Sequence[tuple[str, ShownValue | None]]) -> tuple[str, ...]:
@@ -151,22 +172,36 @@ def _failure(outcome: ConvertedOutcome) -> str:
     return f"it did not run here: {outcome.status}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What of a cell differs, and what was not held against it because the original does it otherwise each time."""
+
+    found: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+
+
 def _differences(
     parts: Sequence[OriginalCell],
     outcome: ConvertedOutcome,
     variables: Sequence[tuple[str, ShownValue | None, ShownValue | None]],
-) -> list[str]:
+    again: Sequence[OriginalCell],
+) -> _Seen:
     if outcome.status != "ok" or any(part.status != "ok" for part in parts):
-        return []
-    found = list[str]()
-    theirs = _printed("".join(part.printed for part in parts))
-    mine = _printed(outcome.printed)
+        return _Seen()
+    found, passed = list[str](), list[str]()
+    theirs, mine = _text_of(parts), _printed(outcome.printed)
     if theirs != mine:
-        found.append(f"it prints other text: {_excerpt(theirs, mine)}")
-    shown = [value for part in parts for value in part.shown if value.kind != "picture"]
-    here = [value for value in outcome.shown if value.kind != "picture"]
-    if [_told(value) for value in shown] != [_told(value) for value in here]:
-        found.append(_shown_words(shown, here))
+        if again and _same_where_steady(theirs.split("\n"), _text_of(again).split("\n"), mine.split("\n")):
+            passed.append("printed lines that are others each time")
+        else:
+            found.append(f"it prints other text: {_excerpt(theirs, mine)}")
+    shown, here = _values_of(parts), [value for value in outcome.shown if value.kind != "picture"]
+    told, told_here = list(map(_told, shown)), list(map(_told, here))
+    if told != told_here:
+        if again and _same_where_steady(told, list(map(_told, _values_of(again))), told_here):
+            passed.append("shown values that are others each time")
+        else:
+            found.append(_shown_words(shown, here))
     if any(part.pictures for part in parts) and not outcome.has_picture:
         found.append("the original draws a picture here, this cell shows none")
     drawn, drawn_here = _drawings([value for part in parts for value in part.shown]), _drawings(outcome.shown)
@@ -179,7 +214,22 @@ def _differences(
     gone = [name for name, one, other in variables if one and not other]
     if gone:
         found.append("not there in the end: " + ", ".join(f"`{name}`" for name in gone[:_MOST_NAMES]))
-    return found
+    return _Seen(tuple(found), tuple(passed))
+
+
+def _text_of(parts: Sequence[OriginalCell]) -> str:
+    return _printed("".join(part.printed for part in parts))
+
+
+def _values_of(parts: Sequence[OriginalCell]) -> list[ShownValue]:
+    return [value for part in parts for value in part.shown if value.kind != "picture"]
+
+
+def _same_where_steady(one: Sequence[object], two: Sequence[object], mine: Sequence[object]) -> bool:
+    """Whether whatever the original does the same twice is the same here, too."""
+    if not len(one) == len(two) == len(mine):
+        return False
+    return all(first != second or first == here for first, second, here in zip(one, two, mine, strict=True))
 
 
 def _told(value: ShownValue) -> tuple[str, str]:
