@@ -86,8 +86,9 @@ async def test_a_report_and_a_table_from_documents_are_begun_in_the_page(room: C
         await page.get_by_role("button", name="Start").click()
         await expect(page.get_by_role("tablist", name="Views of this run")).to_be_visible()
         run = run_of(page)
-        await expect(evidence(page)).to_contain_text("3 cards from 3 documents", timeout=60_000)
         assert (await room.until_delivered(run))["status"] == "done"
+        await show(page, "Result")
+        await expect(evidence(page)).to_contain_text("3 cards from 3 documents")
         goal = (await room.get(f"runs/{run}"))["goal"]
         assert (goal["wants"], goal["form"], goal["data"]) == ("research", "brief", [])
 
