@@ -103,11 +103,13 @@ export function useGoalFiles() {
 
 export interface GoalFilesProps {
   files: ReturnType<typeof useGoalFiles>;
+  /** What they are to the goal. */
+  what: string;
   /** Connections that have files. */
   stores: readonly string[];
 }
 
-export function GoalFiles({ files, stores }: GoalFilesProps) {
+export function GoalFiles({ files, what, stores }: GoalFilesProps) {
   const input = useRef<HTMLInputElement>(null);
   const [picking, setPicking] = useState<"folder" | "connection" | null>(null);
   return (
@@ -127,7 +129,7 @@ export function GoalFiles({ files, stores }: GoalFilesProps) {
         ))}
       </ul>
       <p className={css.fileHint}>
-        <span>{files.isOver ? "Let go to add them." : "Drop data files here."}</span>
+        <span>{files.isOver ? "Let go to add them." : `Drop ${what} here.`}</span>
         <Button size="small" onClick={() => input.current?.click()}>
           Upload…
         </Button>

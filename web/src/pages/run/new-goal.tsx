@@ -23,6 +23,12 @@ const EFFORTS: { id: Effort; title: string; means: string }[] = [
   { id: "thorough", title: "Thorough", means: "another agent writes tests first; then up to two reviews." },
 ];
 
+const RESEARCH_EFFORTS: Record<Effort, string> = {
+  quick: "read once, citations checked by code alone.",
+  normal: "planned once more, and a judge reads every citation.",
+  thorough: "planned up to four times, and a judge reads every citation.",
+};
+
 /** The box for a new goal, and what ran lately. */
 export function NewGoal() {
   const [, go] = useLocation();
@@ -118,7 +124,11 @@ export function NewGoal() {
             autoFocus
           />
           <GoalOutcome wanted={outcome} onChange={setOutcome} />
-          <GoalFiles files={files} stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)} />
+          <GoalFiles
+            files={files}
+            what={outcome.outcome === "answer" ? "data files" : "documents"}
+            stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)}
+          />
           <GoalPicks legend="Connections it may read" known={known} picked={connections} onPick={setConnections} />
           <GoalPicks legend="Tool servers it may call" known={servers} picked={tools} onPick={setTools} />
           <GoalNames
@@ -172,7 +182,9 @@ export function NewGoal() {
             </label>
           </div>
           <p id="effort-means" className={css.means}>
-            {EFFORTS.filter((each) => each.id === effort).map((each) => `${each.title}: ${each.means}`)}
+            {EFFORTS.filter((each) => each.id === effort).map(
+              ({ id, title, means }) => `${title}: ${outcome.outcome === "research" ? RESEARCH_EFFORTS[id] : means}`,
+            )}
           </p>
           <fieldset className={css.modes}>
             <legend className="visually-hidden">Approvals</legend>
