@@ -17,9 +17,9 @@ from tests.runs import research_script as script
 from tests.walled_network import cut_off
 
 POINTS = [
-    (CrashPoint.STEP_WORKED, 25),
-    (CrashPoint.RUN_BEGUN, 1),
     (CrashPoint.STEP_WORKED, 4),
+    (CrashPoint.RUN_BEGUN, 1),
+    (CrashPoint.STEP_WORKED, 25),
     (CrashPoint.STEP_COMMITTED, 6),
     (CrashPoint.CHILD_STARTING, 2),
     (CrashPoint.STEP_COMMITTING, 18),

@@ -69,6 +69,7 @@ async def _deliver(factory: Factory, **more: Any) -> Delivery:
     return await factory.deliver(factory.goal(**_goal(factory.project, **{"approve": "never", **more})))
 
 
+@pytest.mark.slow
 async def test_tests_are_written_first_from_goal_and_data_and_builders_cannot_change_them(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
