@@ -77,6 +77,7 @@ class Driver:
 
     def __init__(self) -> None:
         zygote_setup.close_log_file()
+        zygote_setup.add_site_builtins()
         self._host = streams.HostSocket()
         self._console = streams.ConsoleWriter(self._host)
         self._reporter = Reporter(self._host, self._console)

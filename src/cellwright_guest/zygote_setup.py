@@ -1,4 +1,5 @@
-"""What has to be settled around the zygote's forks: threads of the linear algebra, random numbers, marimo's log file.
+"""What has to be settled around the zygote's forks: threads of the linear algebra, random numbers, marimo's log file,
+and what every interpreter offers.
 
 The zygote loads BLAS with one thread, because it must fork; a kernel gets the machine's. A log file's descriptor would
 have somebody else's number in a kernel, the socket to the host for one: it is closed before anything is forked.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import site
 import sys
 from typing import Any
 
@@ -46,6 +48,12 @@ def close_log_file() -> None:
     for handler in [each for each in marimo.handlers if isinstance(each, logging.FileHandler)]:
         marimo.removeHandler(handler)
         handler.close()
+
+
+def add_site_builtins() -> None:
+    """Offer `help`, `exit` and `quit`: people call them, and no module `site` ran here that brings them."""
+    site.sethelper()
+    site.setquit()
 
 
 _seeded_in = 0

@@ -90,6 +90,19 @@ def test_what_marimo_prints_shorter_is_mended_and_a_time_of_day_proves_nothing(t
 
 
 @pytest.mark.slow
+def test_help_is_read_and_an_image_of_a_file_is_the_same_image(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).parents[2] / "docs/images/control-room/run-asks-wide-light.jpg", tmp_path / "a.jpg")
+    file = tmp_path / "image.ipynb"
+    file.write_text(
+        notebook("from IPython.display import Image\nhelp(len)", "Image(filename='a.jpg', embed=True, width=40)")
+    )
+    view = imported(tmp_path, file, code=0)
+    assert verdicts(view) == ["proven", "proven"]
+    assert view["cells"][1]["only_there"] == []
+    assert "mo.image(src='a.jpg', width=40)" in (tmp_path / "image.py").read_text()
+
+
+@pytest.mark.slow
 def test_what_is_not_there_is_told_once_with_the_command_that_runs_both_with_it(tmp_path: Path) -> None:
     (tmp_path / "helpers.py").write_text("")
     file = tmp_path / "imports.ipynb"

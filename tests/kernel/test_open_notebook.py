@@ -154,6 +154,15 @@ async def test_input_is_refused_with_a_clear_message(opened: Opener) -> None:
         assert "input() cannot be answered here" in error.message
 
 
+async def test_help_and_exit_are_there_as_in_every_interpreter(opened: Opener) -> None:
+    async with opened("help(len)", "exit(3)") as notebook:
+        observation = await notebook.run("all")
+        assert statuses(observation) == ["ok", "failed"]
+        assert "Return the number of items in a container." in observation.cells[0].console
+        error = observation.cells[1].error
+        assert error is not None and error.type == "SystemExit"
+
+
 async def test_async_cells_run_and_background_tasks_go_on_between_calls(opened: Opener) -> None:
     code = """
 import asyncio

@@ -10,6 +10,7 @@ from cellwright_guest.jupyter.name_uses import CHANGING_METHODS
 
 PROBE: Final = "cellwright_shown"
 _OBJECTS: Final = {"HTML": "mo.Html", "Markdown": "mo.md", "Latex": "mo.md", "Image": "mo.image"}
+_IMAGE_SOURCES: Final = {"filename", "url", "data"}
 _RETURNING_NONE: Final = {"print", "show", "close", "info", "savefig", "to_csv", "to_parquet", "seed", "tight_layout"}
 _MODULES: Final = {"IPython.display", "IPython.core.display"}
 
@@ -55,7 +56,7 @@ def mend_display(code: str, imported: dict[str, str]) -> ShownSource:
         name = _called(node)
         word = _OBJECTS.get(imported.get(name, ""))
         if word and isinstance(node, ast.Call) and id(node) not in inside:
-            changes.append((node.func, word))
+            changes.append(_object_change(code, node, word))
             mended.needs_mo = True
         elif imported.get(name) == "clear_output" and isinstance(node, ast.Call):
             changes.append((node, "mo.output.clear()"))
@@ -81,8 +82,20 @@ def mend_nested(code: str, imported: dict[str, str]) -> str:
     for node in ast.walk(tree) if tree is not None else ():
         word = _OBJECTS.get(imported.get(_called(node), ""))
         if word and isinstance(node, ast.Call):
-            changes.append((node.func, word))
+            changes.append(_object_change(code, node, word))
     return replaced(code, changes)
+
+
+def _object_change(code: str, call: ast.Call, word: str) -> tuple[ast.AST, str]:
+    """The object in marimo's words; what an image is made of is one argument there, whatever IPython calls it."""
+    if word != "mo.image" or not call.keywords:
+        return (call.func, word)
+    given = [ast.get_source_segment(code, argument) or "" for argument in call.args]
+    for keyword in call.keywords:
+        name = "src" if keyword.arg in _IMAGE_SOURCES else keyword.arg
+        if name in {"src", "width", "height", "alt"}:
+            given.append(f"{name}={ast.get_source_segment(code, keyword.value)}")
+    return (call, f"{word}({', '.join(given)})")
 
 
 def _widget_words(name: str) -> str:

@@ -6,6 +6,7 @@ forbidden, so there is none. The kernel's own sockets are files of a private fol
 
 from __future__ import annotations
 
+import site
 import sys
 
 
@@ -18,6 +19,8 @@ def main(connection_file: str) -> None:
             super().__init__(socket, pipe=False, session=session)
 
     kernelapp.IOPubThread = FileOnlyThread
+    # Without the module `site`, which this interpreter does not load, there would be none.
+    site.sethelper()
     kernelapp.IPKernelApp.launch_instance(
         ["-f", connection_file, "--HistoryManager.enabled=False", "--IPKernelApp.no_stdout=False", "--colors=nocolor"]
     )

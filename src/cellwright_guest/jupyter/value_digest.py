@@ -1,5 +1,6 @@
 # Runs beside a notebook's own code, in Jupyter's kernel and in ours: what each shows and holds, told the same way.
 # All its names begin alike: they stand among the notebook's own.
+import base64 as cellwright_base64
 import hashlib as cellwright_hashlib
 import inspect as cellwright_inspect
 import json as cellwright_json
@@ -44,12 +45,18 @@ def cellwright_table(value: cellwright_any) -> str | None:
     return None
 
 
+def cellwright_image_text(value: cellwright_any) -> str:
+    """The element of an image that marimo shows."""
+    text = value.text if type(value).__name__ == "Html" and hasattr(value, "text") else ""
+    return text if text.lstrip().startswith("<img") else ""
+
+
 def cellwright_is_picture(value: cellwright_any) -> bool:
     """Whether a viewer draws it."""
     module, name = type(value).__module__.partition(".")[0], type(value).__name__
     if isinstance(value, (list, tuple)) and value and type(value[0]).__module__.startswith("matplotlib."):
         return True
-    if module == "IPython" and name in ("Image", "SVG"):
+    if (module == "IPython" and name in ("Image", "SVG")) or cellwright_image_text(value):
         return True
     return module in ("matplotlib", "seaborn", "altair", "plotly", "bokeh", "PIL", "plotnine") and (
         module != "matplotlib" or name in ("Figure", "Axes", "AxesSubplot") or hasattr(value, "figure")
@@ -63,6 +70,12 @@ def cellwright_drawing(value: cellwright_any) -> str:
     value = value[0] if isinstance(value, (list, tuple)) else value
     module = type(value).__module__.partition(".")[0]
     try:
+        if module == "IPython" and isinstance(value.data, bytes):
+            return cellwright_hash(cellwright_hashlib.sha256(value.data).hexdigest())
+        if element := cellwright_image_text(value):
+            _, is_inline, rest = element.partition(";base64,")
+            content = cellwright_base64.b64decode(rest.partition("'")[0].partition('"')[0]) if is_inline else b""
+            return cellwright_hash(cellwright_hashlib.sha256(content).hexdigest()) if content else ""
         if module in ("altair", "plotly"):
             spec = value.to_dict() if module == "altair" else cellwright_json.loads(value.to_json())
             return cellwright_hash(cellwright_json.dumps(spec, sort_keys=True, default=str))
