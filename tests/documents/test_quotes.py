@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cellwright.documents.document import Document, Page
@@ -58,6 +58,7 @@ def test_a_place_is_always_within_the_text(text: str, quote: str) -> None:
 
 
 @given(st.lists(st.text("abcdef", min_size=1, max_size=9), min_size=3, max_size=30), st.sampled_from([" ", "\n", "  "]))
+@example(words=["ba", "ba", "b", "a"], blank=" ")
 def test_words_of_a_text_are_found_however_it_is_set(words: list[str], blank: str) -> None:
     assert is_quoted(blank.join(words), " ".join(words[1:-1])) is not None
 

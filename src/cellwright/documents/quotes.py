@@ -56,10 +56,13 @@ def is_quoted(text: str, quote: str) -> tuple[int, int] | None:
     if len(quote) > MAX_QUOTE or not any(character.isalnum() for character in wanted):
         return None
     level, places = _levelled(text)
-    for found in re.finditer(_pattern(wanted), level):
+    pattern, at = re.compile(_pattern(wanted)), 0
+    # From one character on: where it stands inside of words it may overlap where it stands as words.
+    while (found := pattern.search(level, at)) is not None:
         start, end = found.span()
         if _is_apart(level, start, end):
             return places[start], places[end - 1] + 1
+        at = start + 1
     return None
 
 
