@@ -8,6 +8,7 @@ import re
 import signal
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def _with(worker: ActionWorker) -> dict[str, Any]:
 
 def rewrite(where: Path, step: str, change: Callable[[str], str]) -> None:
     """Change the last result of such a step, behind the journal's back."""
-    with sqlite3.connect(where) as database:
+    with closing(sqlite3.connect(where)) as database, database:
         found = database.execute(
             "SELECT rowid, output FROM operation_outputs WHERE function_name LIKE ? ORDER BY function_id", (step,)
         ).fetchall()

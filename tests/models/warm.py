@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -44,7 +45,9 @@ FIRST_CALL = (
 def programs() -> dict[str, Callable[[list[str]], None]]:
     """What can be started, with what a first call would load."""
     for name in FIRST_CALL:
-        importlib.import_module(name)
+        # Some packages are needed by older Pythons alone.
+        if importlib.util.find_spec(name.split(".")[0]) is not None:
+            importlib.import_module(name)
     # It loads its own parts when they are named; a gateway of somebody else may not read where we lie.
     anyio = importlib.import_module("anyio")
     for name in dir(anyio):

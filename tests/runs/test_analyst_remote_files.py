@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncGenerator, Generator
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -46,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("files")
     rows = pd.read_csv(ORDERS, sep=";")
     rows.to_parquet(folder / "orders.parquet")
-    with sqlite3.connect(folder / "orders.db") as database:
+    with closing(sqlite3.connect(folder / "orders.db")) as database, database:
         rows.to_sql("orders", database, index=False)
     many_days().to_csv(folder / "days.csv", index=False)
     halves = {f"months/orders-{at}.csv": rows.iloc[at::2].to_csv(index=False, sep=";").encode() for at in range(2)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncGenerator, Generator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def shop() -> Generator[Shop]:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Generator[BrokerClient]:
     with broker_client(tmp_path_factory.mktemp("tools") / "home") as client:
         path = client.launch.home / "birds.db"
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             database.execute("create table birds (name text, ringed_by text, grams real)")
             database.execute("create table nests (bird text, eggs integer)")
             database.executemany("insert into birds values (?, 'Ada', ?)", [("wren", 9.5), ("robin", 18.0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
@@ -34,6 +35,8 @@ class DocumentIndex:
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        # Whoever needs it for as long as there is something to find closes it by letting go of it.
+        self._close = weakref.finalize(self, self._connection.close)
         self._connection.execute(
             "CREATE VIRTUAL TABLE passages USING fts5(text, title, document UNINDEXED, name UNINDEXED, page UNINDEXED, "
             "start UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
@@ -43,7 +46,7 @@ class DocumentIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self._close()
 
     def add(self, documents: Iterable[Document]) -> None:
         """Make these findable; each is to be added once."""

@@ -17,12 +17,12 @@ from cellwright.idle import IdleTimer
 
 
 async def test_a_worker_that_nobody_needs_ends_and_one_that_is_needed_stays(tmp_path: Path) -> None:
-    idle = IdleTimer(300)
+    idle, audit = IdleTimer(300), StatementAudit(tmp_path)
     web = WebWorkers(
         find_secret=lambda *_: "secret",
         environment=dict(os.environ),
         network={},
-        audit=StatementAudit(tmp_path),
+        audit=audit,
         idle=idle,
         idle_seconds=0.2,
     )
@@ -41,6 +41,7 @@ async def test_a_worker_that_nobody_needs_ends_and_one_that_is_needed_stays(tmp_
         os.close(needing)
         await web.close()
         tasks.cancel_scope.cancel()
+    audit.close()
 
 
 async def started_worker(web: WebWorkers, name: str) -> tuple[psutil.Process, int]:
