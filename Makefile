@@ -150,6 +150,9 @@ servers: | $(PAGE)
 	@test -x /usr/sbin/mariadbd -a -x /usr/sbin/smbd \
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server samba >/dev/null; } \
 		|| { echo "The tests of MySQL and SMB need their servers: apt-get install mariadb-server samba" >&2; exit 1; }
+	@test -x /usr/bin/R -a -d /usr/share/jupyter/kernels/ir \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends r-base-core r-cran-irkernel >/dev/null; } \
+		|| { echo "The tests of kernels need R's: apt-get install r-base-core r-cran-irkernel" >&2; exit 1; }
 	@test -d .azurite/node_modules/azurite || { $(IN_FORCE) && $(NPM) --prefix .azurite azurite@3.35.0; }
 	@test -d .pyodide/node_modules/pyodide || { $(IN_FORCE) && $(NPM) --ignore-scripts --prefix .pyodide pyodide@314.0.0; }
 	@cmp -s tests/runs/publish/browser_wheels.txt .pyodide/wheels.txt || { $(IN_FORCE) && rm -rf .pyodide/wheels \

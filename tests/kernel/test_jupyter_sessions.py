@@ -61,6 +61,23 @@ async def test_kernels_of_two_languages_give_the_same_observation(opened: Opener
 
 
 @pytest.mark.slow
+async def test_r_gives_the_same_observation_and_a_deadline_keeps_what_it_holds(
+    opened: Opener, specs: dict[str, Kernelspec]
+) -> None:
+    async with opened() as notebook, session(notebook, specs["ir"]) as kernel:
+        assert told(await kernel.run("a <- 1 + 2\ncat('hi\\n')\na")) == ("ok", "hi\n", "[1] 3", None)
+        failed = await kernel.run("b")
+        assert told(failed) == ("failed", "", None, "ERROR") and not failed.is_ok
+        assert failed.cells[0].error is not None and "object 'b' not found" in failed.cells[0].error.message
+        stopped = await kernel.run("while (TRUE) {}", seconds=2)
+        assert stopped.cells[0].status == "interrupted"
+        held = await kernel.run("a")
+        assert [(each.name, each.type, each.text) for each in held.cells[0].variables] == [("a", "numeric", " num 3")]
+        drawn = (await kernel.run("plot(1:3)")).cells[0].output
+        assert drawn is not None and drawn.mimetype == "image/png"
+
+
+@pytest.mark.slow
 async def test_a_deadline_an_interruption_and_every_end_are_values(
     opened: Opener, specs: dict[str, Kernelspec]
 ) -> None:
