@@ -87,6 +87,7 @@ def test_what_marimo_prints_shorter_is_mended_and_a_time_of_day_proves_nothing(t
         "printed lines that are others each time",
     ]
     assert "max_rows = 60" in (tmp_path / "prints.py").read_text()
+    assert any("up to 60 rows" in note for note in view["notes"])
 
 
 @pytest.mark.slow
@@ -120,6 +121,15 @@ def test_what_is_not_there_is_told_once_with_the_command_that_runs_both_with_it(
     assert f"cellwright notebook import {file} -o {tmp_path / 'imports.py'} --replace --with nobody_has_this" in told
     assert "Both were run without a network" in told
     assert "not run here: cell 1, which it needs, failed" in " ".join(said.stdout.split())
+
+
+@pytest.mark.parametrize("package", ["", "no package!", "../evil", "six @ git+file:///evil"])
+def test_what_is_no_package_is_refused_before_anything_runs(tmp_path: Path, package: str) -> None:
+    file = tmp_path / "named.ipynb"
+    file.write_text(notebook("1"))
+    said = run_here(tmp_path / "home", "notebook", "import", str(file), "--with", package, code=2)
+    assert f"{package!r} is not a package name with versions." in " ".join(said.stderr.split())
+    assert "running" not in said.stderr and not list(tmp_path.glob("*.py"))
 
 
 @pytest.mark.slow

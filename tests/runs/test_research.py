@@ -189,6 +189,16 @@ async def test_a_figure_that_no_quote_has_is_told_to_its_writer_and_then_to_the_
         assert sum("You judge whether sentences" in prompt for prompt in factory.prompts()) == 1
 
 
+async def test_without_a_model_a_research_says_what_to_configure_and_nothing_untrue(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    papers = script.write_documents(project / "papers")
+    async with open_factory(testbed, project, kernels) as factory:
+        delivery = await factory.deliver(goal(factory, papers, models=(), is_private=True))
+    assert delivery.status == "failed" and "Research is read and written by models" in delivery.why
+    assert delivery.assumptions == () and testbed.provider.requests == ()
+
+
 @pytest.mark.slow
 async def test_forty_documents_with_traps_are_read_and_cited(
     testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path

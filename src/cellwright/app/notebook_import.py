@@ -19,6 +19,7 @@ from cellwright.app.notebooks import Files, contained, kernel_options
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.interpreters import PythonChoice
+from cellwright.kernel.environments.script_header import normal_requirement
 from cellwright.kernel.jupyter import (
     ConvertedCell,
     NotebookConversion,
@@ -50,7 +51,6 @@ _DISTRIBUTIONS: Final = {
 """Of modules that are called otherwise than what brings them, where none of it is installed here."""
 _TOLD: Final = "cellwright_told"
 _FETCHES: Final = re.compile(r"Name or service not known|name resolution|Network is unreachable|getaddrinfo failed")
-_PRINTS: Final = re.compile("it prints other text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +101,7 @@ async def import_notebook(
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> ImportedNotebook:
     """The notebook converted and written, and what is known of each of its cells. Raises `UserError`."""
+    _check_packages(options.packages)
     text = await anyio.to_thread.run_sync(_read_text, path)
     if not options.may_replace and await anyio.Path(options.out).exists():
         raise UserError(f"{str(options.out)!r} exists.", hint="Name another file, or let it be replaced.")
@@ -151,6 +152,15 @@ def _read_text(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{str(path)!r} is not UTF-8.", hint="Save it once in Jupyter.") from error
+
+
+def _check_packages(packages: Sequence[str]) -> None:
+    for text in packages:
+        try:
+            normal_requirement(text)
+        except UserError as problem:
+            hint = "Name packages like 'pandas', 'pandas>=2' or 'pandas[excel]==2.2.3'; no addresses, no paths."
+            raise UserError(f"{text[:80]!r} is not a package name with versions.", hint=hint) from problem
 
 
 def _check(conversion: NotebookConversion, path: Path) -> None:
@@ -346,18 +356,19 @@ async def _proven(
         conversion = _with_figures(conversion, proofs)
         ours, values, end = await trial.ours(conversion, names)
         proofs = compare(conversion, original, ours, values)
+    again = None
+    if original is not None and any(proof.verdict == "differs" for proof in proofs):
+        trial.on_progress("running the original again: does it do the same twice?")
+        again, _ = await trial.original()
+        proofs = compare(conversion, original, ours, values, again=again)
     if _prints_otherwise(proofs):
         trial.on_progress("running it again: does pandas print fewer rows here?")
         wider = _with_rows(conversion)
         seen, held, ended = await trial.ours(wider, names)
-        compared = compare(wider, original, seen, held)
+        compared = compare(wider, original, seen, held, again=again)
         if _prints_otherwise(compared) < _prints_otherwise(proofs):
-            conversion, ours, values, end, proofs = wider, seen, held, ended, compared
-    if original is not None and any(proof.verdict == "differs" for proof in proofs):
-        trial.on_progress("running the original again: does it do the same twice?")
-        again, _ = await trial.original()
-        if again is not None:
-            proofs = compare(conversion, original, ours, values, again=again)
+            conversion, end, proofs = wider, ended, compared
+            notes.append("A cell in front lets pandas print up to 60 rows, as in Jupyter: in marimo it prints ten.")
     if any(_FETCHES.search(reason) for proof in proofs for reason in proof.reasons):
         notes.append("Both were run without a network, so cells that fetch fail: give them what they fetch as a file.")
     return conversion, proofs, tuple([*notes, end] if end else notes), original
@@ -365,7 +376,7 @@ async def _proven(
 
 def _prints_otherwise(proofs: Sequence[CellProof]) -> int:
     """How many cells print other text than the original."""
-    return sum(proof.verdict == "differs" and any(map(_PRINTS.match, proof.reasons)) for proof in proofs)
+    return sum(proof.prints_otherwise for proof in proofs)
 
 
 def _with_rows(conversion: NotebookConversion) -> NotebookConversion:

@@ -106,6 +106,7 @@ async def test_an_extraction_stops_at_its_cap_and_delivers_what_it_has(
     assert delivery.status == "failed"
     assert "The cap is reached" in delivery.why
     assert "3 documents are left" in delivery.why
+    assert "tables" not in delivery.answer and not (project / "sums.extraction").exists()
     assert testbed.provider.requests == ()
 
 

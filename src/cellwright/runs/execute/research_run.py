@@ -83,6 +83,8 @@ class ResearchRun(Run):
         """What is to be read for, once the documents are there."""
         worker = self._worker = self._worker or await self._find_worker()
         if worker.who != "models":
+            # Nobody works on it instead, so there is nothing to take for granted.
+            self._worker = replace(worker, why="")
             return RunEnd(status="failed", why=_NO_MODEL)
         if self._contents is None and (over := await self._open_documents()) is not None:
             return over

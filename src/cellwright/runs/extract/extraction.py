@@ -67,11 +67,11 @@ class Extraction:
         files = await self._flow.step("find documents", self._find, returns=tuple[tuple[str, str], ...])
         await self._settle_task("running", f"{len(files):,} documents")
         over = await self._extract(files)
-        folder = f" The tables are in {self._folder.name}: rows, evidence and skipped, as CSV and Parquet."
-        self._used.answer = counted_words(self._documents, len(self._order.fields)) + folder
+        self._used.answer = counted_words(self._documents, len(self._order.fields))
         if over is not None and not any(each.rows for each in self._documents):
             await self._settle_task("failed", over.why)
             return await self._deliver(over, None, is_new=is_new)
+        self._used.answer += f" The tables are in {self._folder.name}: rows, evidence and skipped, as CSV and Parquet."
         await self._flow.step("write the tables", self._write, returns=tuple[str, ...])
         await self._flow.step("write the notebook", self._write_cells)
         await self._settle_task("done" if over is None else "failed", self._used.answer if over is None else over.why)

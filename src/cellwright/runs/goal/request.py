@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from cellwright.data.files import parse_data
 from cellwright.data.remote_paths import RemotePath
@@ -32,6 +32,7 @@ _MODEL: Final = re.compile(r"[^\s:]+:\S+")
 APPROVE_WORDS: Final[tuple[Approve, ...]] = get_args(Approve)
 EFFORT_WORDS: Final[tuple[Effort, ...]] = get_args(Effort)
 DEPTH_WORDS: Final[tuple[AnalysisDepth, ...]] = get_args(AnalysisDepth)
+_Word = TypeVar("_Word", bound=str)
 EXAMPLE: Final = "why did revenue fall in Q3?"
 OVERVIEW: Final = "Give an overview of this data"
 """What is meant by data without a word."""
@@ -113,34 +114,17 @@ def read_goal(
     local = [word for word in typed.data if found.get(word) is None]
     data = tuple(file.words for file in parse_data(local, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
-    if models == (ANALYST,) and (typed.extraction is not None or typed.wants == "research"):
-        raise UserError("The analyst reads no documents.", hint="Name a model.")
-    if models == (ANALYST,) and (api := next((name for name in typed.connections if name in apis), "")):
-        raise UserError(
-            f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
-        )
     if typed.wants not in {"answer", "research"} and not notebook.is_file():
         raise UserError(f"No notebook at {str(notebook)!r}.", hint="Name a marimo notebook that is there.")
     # Raises for a mistake in them.
     Limits.parse(typed.limits)
-    approve = next((each for each in APPROVE_WORDS if each == typed.approve), None)
-    if approve is None:
-        raise UserError(f"Unknown way to approve: {typed.approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
-    depth = next((each for each in DEPTH_WORDS if each == typed.depth), None)
-    if depth is None:
-        raise UserError(f"Unknown depth: {typed.depth!r}.", hint=f"{', '.join(DEPTH_WORDS)}.")
-    effort = next((each for each in EFFORT_WORDS if each == typed.effort), None)
-    if effort is None:
-        raise UserError(f"Unknown effort: {typed.effort!r}.", hint=f"{', '.join(EFFORT_WORDS)}.")
-    if (
-        models == (ANALYST,)
-        and typed.wants == "answer"
-        and not data
-        and not remote
-        and not typed.connections
-        and not has_data(project)
-    ):
-        raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
+    approve = _one_of("way to approve", typed.approve, APPROVE_WORDS)
+    depth = _one_of("depth", typed.depth, DEPTH_WORDS)
+    effort = _one_of("effort", typed.effort, EFFORT_WORDS)
+    if models == (ANALYST,):
+        _check_analyst(typed, apis)
+        if typed.wants == "answer" and not (data or remote or typed.connections or has_data(project)):
+            raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     form, template = read_form(typed.form, here) if typed.wants == "research" else ("report", "")
     return Goal(
         words=words,
@@ -175,6 +159,24 @@ def read_goal(
         template=template,
         extraction=typed.extraction,
     )
+
+
+def _one_of(what: str, typed: str, words: tuple[_Word, ...]) -> _Word:
+    """The word that was typed. Raises `UserError`."""
+    for word in words:
+        if word == typed:
+            return word
+    raise UserError(f"Unknown {what}: {typed!r}.", hint=f"{', '.join(words)}.")
+
+
+def _check_analyst(typed: GoalRequest, apis: Collection[str]) -> None:
+    """Raises `UserError` for what only models do."""
+    if typed.extraction is not None or typed.wants == "research":
+        raise UserError("The analyst reads no documents.", hint="Name a model.")
+    if api := next((name for name in typed.connections if name in apis), ""):
+        raise UserError(
+            f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
+        )
 
 
 def _check_attached(typed: GoalRequest, copy: Path) -> None:

@@ -62,6 +62,8 @@ class CellProof:
     reasons: tuple[str, ...] = ()
     lacks_picture: bool = False
     """The original drew something here and this cell shows nothing of it."""
+    prints_otherwise: bool = False
+    """Its text is another one, and not because it is another one each time."""
     only_there: tuple[str, ...] = ()
     """Of what nothing but that it is there was compared: variables by their names, and what is shown, by its kind."""
 
@@ -104,7 +106,8 @@ def compare(
             *(f"`{name}`, which is another each time" for name in drifting),
             *seen.passed,
         )
-        proofs.append(replace(_judged(cell, parts, outcome, reasons), only_there=only))
+        judged = _judged(cell, parts, outcome, reasons)
+        proofs.append(replace(judged, only_there=only, prints_otherwise=seen.prints_otherwise))
     return tuple(proofs)
 
 
@@ -178,6 +181,7 @@ class _Seen:
 
     found: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
+    prints_otherwise: bool = False
 
 
 def _differences(
@@ -188,12 +192,13 @@ def _differences(
 ) -> _Seen:
     if outcome.status != "ok" or any(part.status != "ok" for part in parts):
         return _Seen()
-    found, passed = list[str](), list[str]()
+    found, passed, prints_otherwise = list[str](), list[str](), False
     theirs, mine = _text_of(parts), _printed(outcome.printed)
     if theirs != mine:
         if again and _same_where_steady(theirs.split("\n"), _text_of(again).split("\n"), mine.split("\n")):
             passed.append("printed lines that are others each time")
         else:
+            prints_otherwise = True
             found.append(f"it prints other text: {_excerpt(theirs, mine)}")
     shown, here = _values_of(parts), [value for value in outcome.shown if value.kind != "picture"]
     told, told_here = list(map(_told, shown)), list(map(_told, here))
@@ -214,7 +219,7 @@ def _differences(
     gone = [name for name, one, other in variables if one and not other]
     if gone:
         found.append("not there in the end: " + ", ".join(f"`{name}`" for name in gone[:_MOST_NAMES]))
-    return _Seen(tuple(found), tuple(passed))
+    return _Seen(tuple(found), tuple(passed), prints_otherwise)
 
 
 def _text_of(parts: Sequence[OriginalCell]) -> str:

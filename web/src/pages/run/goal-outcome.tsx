@@ -50,7 +50,8 @@ export function forFiles(wanted: WantedOutcome, files: string[]): { data: string
 }
 
 /** What is still to be said before it can start; "": nothing. */
-export function missing({ outcome, fields }: WantedOutcome, files: number): string {
+export function missing({ outcome, fields }: WantedOutcome, files: number, hasModel: boolean): string {
+  if (outcome !== "answer" && !hasModel) return "Documents are read by a model: connect one first.";
   if (outcome !== "extract") return "";
   if (fields.trim() === "") return "Say which fields the table has.";
   return files === 0 ? "Add the documents to read." : "";

@@ -54,7 +54,8 @@ export function NewGoal() {
     .filter((server) => server.tools.some((tool) => tool.standing === "allowed"))
     .map(({ name, place }) => ({ name, leads_to: place }));
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
-  const lacks = missing(outcome, files.files.length);
+  const hasModel = models.value === null || ready.length > 0;
+  const lacks = missing(outcome, files.files.length, hasModel);
   const canStart = words.trim() !== "" && lacks === "" && !isBusy;
 
   const start = async () => {
@@ -127,7 +128,7 @@ export function NewGoal() {
           <GoalFiles
             files={files}
             what={outcome.outcome === "answer" ? "data files" : "documents"}
-            stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)}
+            stores={outcome.outcome === "answer" ? known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name) : []}
           />
           <GoalPicks legend="Connections it may read" known={known} picked={connections} onPick={setConnections} />
           <GoalPicks legend="Tool servers it may call" known={servers} picked={tools} onPick={setTools} />
@@ -217,7 +218,8 @@ export function NewGoal() {
         </form>
         {models.value !== null && ready.length === 0 && (
           <Banner tone="info" actions={<a href="#/settings">Connect a model</a>}>
-            No model is connected. The built-in analyst answers questions about data files without one.
+            No model is connected. The built-in analyst answers questions about data files without one; documents are read
+            by models.
           </Banner>
         )}
       </div>
