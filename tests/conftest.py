@@ -127,10 +127,10 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
 
 
 @pytest.fixture(scope="session")
-async def pool() -> AsyncGenerator[KernelPool]:
+async def pool(cache: Path) -> AsyncGenerator[KernelPool]:
     from cellwright.kernel.pool import KernelPool
 
-    async with KernelPool.open() as opened:
+    async with KernelPool.open(cache / "zygote") as opened:
         yield opened
 
 
@@ -151,8 +151,10 @@ def warm(warm_gateway: Warm) -> Warm:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where packages are kept: what one test builds another finds."""
-    return tmp_path_factory.mktemp("cache")
+    """Where packages are kept: what one test builds another finds, also beside this process and after it."""
+    shared = tmp_path_factory.getbasetemp().parent / "cellwright-cache"
+    shared.mkdir(mode=0o700, exist_ok=True)
+    return shared
 
 
 Opener = Callable[..., "AbstractAsyncContextManager[OpenNotebook]"]

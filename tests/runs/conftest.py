@@ -35,5 +35,5 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 async def kernels(cache: Path, pool: KernelPool) -> AsyncGenerator[Kernels]:
-    async with KernelPool.open() as other:
+    async with KernelPool.open(cache / "zygote") as other:
         yield Kernels(cache=cache, pools=(pool, other))

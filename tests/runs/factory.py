@@ -147,7 +147,7 @@ async def open_factory(
     """Runs in this project, with the testbed's state directory; given a cache alone, with a zygote of their own."""
     async with AsyncExitStack() as stack:
         if isinstance(kernels, Path):
-            pool = await stack.enter_async_context(KernelPool.open())
+            pool = await stack.enter_async_context(KernelPool.open(kernels / "zygote"))
             kernels = Kernels(cache=kernels, pools=(pool, pool))
         # The person's index and certificates: a check builds the environment a notebook asks for.
         settings = replace(Settings.read(), home=testbed.home, cache=kernels.cache)

@@ -24,8 +24,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-async def other_pool() -> AsyncGenerator[KernelPool]:
-    async with KernelPool.open() as opened:
+async def other_pool(cache: Path) -> AsyncGenerator[KernelPool]:
+    async with KernelPool.open(cache / "zygote") as opened:
         yield opened
 
 

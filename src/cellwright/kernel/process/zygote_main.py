@@ -31,13 +31,16 @@ _WARM = ("numpy", "pandas")
 _WARM_LATER = ("sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
 _IDLE_SECONDS = 1.0
 """So long nobody asks before more is imported: a command that runs one notebook is over by then."""
-# A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one.
-_ONE_THREAD = {
+# A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one. And a thread of
+# OpenBLAS, one of which each kernel gets when it starts, looks for work for 2^28 cycles before it sleeps, a tenth of a
+# second of a processor that nobody else then has; with 2^22 products are no slower.
+_ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OPENBLAS_THREAD_TIMEOUT": "22",
 }
 
 
@@ -45,7 +48,7 @@ def main(descriptor: int) -> NoReturn:
     """Warm up, say so, then serve until the starter closes its end."""
     starter = socket.socket(fileno=descriptor)
     starter.set_inheritable(False)
-    os.environ.update(_ONE_THREAD, MPLCONFIGDIR=sys.argv[2])
+    os.environ.update(_ENVIRONMENT, MPLCONFIGDIR=sys.argv[2])
     if not os.access(os.path.expanduser("~"), os.W_OK):  # noqa: PTH111  leaves it as it is where nobody knows
         # A container's user has no home it could write to: marimo and fontconfig would complain to the person.
         os.environ.update(XDG_CONFIG_HOME=sys.argv[2], XDG_CACHE_HOME=sys.argv[2])
