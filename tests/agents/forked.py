@@ -1,8 +1,7 @@
-"""Workers for tests that kill: forked from a process that has imported everything, so that no test pays that again."""
+"""Workers for tests that kill, forked from a process that has imported what they need: no test pays that again."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -28,13 +27,14 @@ class Forker:
         self._pids = pids
 
     def of(self, module: str) -> Forker:
-        """Workers that are another module's `start`, from the same process: it imports the module now, once."""
-        self._ask(module=module)
+        """Workers that are another module's `start`, from the same process."""
         return Forker(self._process, module, self._codes, self._pids)
 
     def start(self, *arguments: str) -> int:
         """The pid of a worker with these arguments."""
         known = len(self._pids)
+        # Imported before the fork, once.
+        self._ask(module=self._module)
         self._ask(module=self._module, arguments=arguments)
         while len(self._pids) == known:
             self._hear()
@@ -94,5 +94,4 @@ def forking() -> Generator[Forker]:
 
 
 if __name__ == "__main__":
-    importlib.import_module(PROGRAM)
     warm.main()

@@ -161,6 +161,7 @@ async def test_a_host_that_is_not_approved_is_named(opened: Opener, client: str)
         assert [(failure.kind, failure.subject) for failure in found] == [("network-refused", "birds.example")]
 
 
+@pytest.mark.slow
 async def test_edits_that_were_not_made_are_failures_too(opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         cell = notebook.document.cells[0].id

@@ -41,15 +41,9 @@ def test_a_yes_at_the_terminal_keeps_them_all(tmp_path: Path) -> None:
     assert "not kept" not in shown and "No file was kept" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "typed",
-    [
-        "n\n",
-        pytest.param("\n", marks=pytest.mark.slow),
-        pytest.param("yes please\n", marks=pytest.mark.slow),
-        pytest.param("\x04", marks=pytest.mark.slow),
-    ],
-    ids=["no", "enter alone", "something else", "end of input"],
+    "typed", ["n\n", "\n", "yes please\n", "\x04"], ids=["no", "enter alone", "something else", "end of input"]
 )
 def test_anything_but_a_yes_leaves_the_project_as_it_was_and_says_how_to_have_them(tmp_path: Path, typed: str) -> None:
     _, shown, kept = asked(tmp_path, typed)

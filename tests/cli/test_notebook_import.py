@@ -142,6 +142,7 @@ def test_a_package_that_is_named_is_in_the_header_and_there_for_both(tmp_path: P
     assert '#     "six",' in (tmp_path / "named.py").read_text()
 
 
+@pytest.mark.slow
 def test_cells_that_were_executed_in_another_order_are_told(tmp_path: Path) -> None:
     file = tmp_path / "order.ipynb"
     file.write_text(notebook("a = 1", "b = a", counts=[7, 3]))

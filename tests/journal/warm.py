@@ -29,6 +29,7 @@ def child(module: str, arguments: list[str]) -> None:
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(2, 1)
+        gc.enable()
         importlib.import_module(module).start(arguments)
         code = 0
     except BaseException:  # noqa: BLE001 - nothing may return into the parent's loop
@@ -39,7 +40,8 @@ def child(module: str, arguments: list[str]) -> None:
 
 
 def main() -> None:
-    # Two seconds that the children have for nothing.
+    # Two seconds that the children have for nothing. What is imported stays: nobody need look through it.
+    gc.disable()
     importlib.import_module("cellwright.journal.engine")
     # A fork that leaves all this alone need not copy it.
     gc.freeze()
@@ -63,6 +65,7 @@ def main() -> None:
                 wanted = json.loads(request)
                 if "arguments" not in wanted:
                     importlib.import_module(wanted["module"])
+                    gc.freeze()
                     continue
                 pid = os.fork()
                 if pid == 0:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import anyio
 import anyio.to_thread
 import pytest
 
@@ -70,9 +72,13 @@ class Place:
         read = kept_texts(self.testbed)
         second = await anyio.to_thread.run_sync(self.killed.run, *arguments, "-", "1", *more)
         assert (first, second) == (-9, 0)
-        told = json.loads((self.testbed.home / "delivery.json").read_text())
-        assert (told["why"], told["status"]) == ("", "done")
+        assert (self.told["why"], self.told["status"]) == ("", "done")
         return read
+
+    @property
+    def told(self) -> Any:
+        """What was delivered."""
+        return json.loads((self.testbed.home / "delivery.json").read_text())
 
 
 @pytest.fixture
@@ -94,6 +100,14 @@ async def test_a_research_killed_anywhere_reads_and_pays_once(
     ]
     assert len(place.testbed.provider.charged) == REQUESTS
     assert read.items() <= kept_texts(place.testbed).items()
+    # And it is what a research is: cited, with what contradicts itself side by side, and nothing of an order.
+    assert "41.2 million euros [1] or 57.9 million euros [2]" in place.told["answer"]
+    written = await anyio.Path(place.told["text"]).read_text()
+    for words in ("Where the sources contradict each other", script.REVENUE, script.WRONG):
+        assert words in written
+    page = (await anyio.Path(place.told["report"]).read_text()).partition('<details class="notebook">')[0]
+    assert ("sources disagree" in page, page.count('id="evidence-1"')) == (True, 1)
+    assert "bankrupt" not in written + text
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ async def research(factory: Factory, run: str = "r") -> ResearchView:
     return await read_research(factory.runs.records.log.read_all, run)
 
 
+@pytest.mark.slow
 async def test_a_research_cites_tells_contradictions_and_follows_no_document(
     testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from tests.walled_network import PASSWORD, forward_proxy, nowhere
 NO_PROXY = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"), "")
 
 
+@pytest.mark.slow
 async def test_each_command_reaches_a_connection_by_its_own_proxy_whoever_started_the_broker(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with api_server() as api, forward_proxy() as proxy, broker_client(home, **NO_PROXY) as first:

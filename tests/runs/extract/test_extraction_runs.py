@@ -41,6 +41,7 @@ def table(factory: Factory, name: str) -> list[dict[str, Any]]:
     return pq.read_table(factory.project / "sums.extraction" / f"{name}.parquet").to_pylist()
 
 
+@pytest.mark.slow
 async def test_rows_are_what_the_documents_say_and_what_is_not_borne_out_is_refused(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -159,8 +160,11 @@ async def test_an_extraction_killed_anywhere_reads_and_pays_for_each_document_on
     point: CrashPoint,
     visit: int,
 ) -> None:
-    invoices = write_invoices(project / "papers", 6)
-    script_reader(testbed, *((each.name, [each.said()]) for each in invoices))
+    *invoices, odd = write_invoices(project / "papers", 6)
+    wrong_quote = {"value": "99", "quote": "Total due: 99 EUR", "page": 1}
+    script_reader(
+        testbed, *((each.name, [each.said()]) for each in invoices), (odd.name, [odd.said(amount=wrong_quote)])
+    )
     order = TypeAdapter(ExtractionOrder).dump_python(an_order(project / "papers"), mode="json")
     goal = json.dumps({"extraction": order})
     arguments = (str(testbed.home), str(cache), str(project))
@@ -172,10 +176,14 @@ async def test_an_extraction_killed_anywhere_reads_and_pays_for_each_document_on
     assert before.items() <= after.items()
     assert len(after) == len(testbed.provider.charged) == 6
     assert json.loads((testbed.home / "delivery.json").read_text())["status"] == "done"
-    rows = pq.read_table(project / "sums.extraction" / "rows.parquet").to_pylist()
-    assert [{name: row[name] for name in ("party", "amount")} for row in rows] == [
-        {name: each.truth[name] for name in ("party", "amount")} for each in invoices
+    rows, evidence = (
+        pq.read_table(project / "sums.extraction" / f"{name}.parquet").to_pylist() for name in ("rows", "evidence")
+    )
+    assert [(row["party"], row["amount"], row["marks"]) for row in rows] == [
+        *((each.truth["party"], each.truth["amount"], "") for each in invoices),
+        (odd.truth["party"], None, "amount: refused: its quote does not stand in the document"),
     ]
+    assert [each["quote"] for each in evidence[:3]] == list(invoices[0].quotes.values())
 
 
 @pytest.mark.slow
