@@ -41,6 +41,7 @@ def told(home: Path, *words: str, code: int = 0, **more: Any) -> dict[str, Any]:
     return json.loads(run_here(home, "attach", *words, "--json", code=code, **more).stdout)
 
 
+@pytest.mark.slow
 def test_looking_needs_no_leave_and_whatever_executes_is_refused_where_nobody_can_allow_it(
     stock: StockMarimo, tmp_path: Path
 ) -> None:
