@@ -366,6 +366,20 @@ same = set(n) == {len(os.sched_getaffinity(0))}
         assert values(await notebook.run("all"))["same"] == "True"
 
 
+async def test_the_threads_of_blas_rest_when_a_kernel_starts(opened: Opener) -> None:
+    code = """
+import os, time
+time.sleep(0.3)
+def spent(task):
+    with open(f"/proc/self/task/{task}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[11])
+# In hundredths of a second of a processor: ten, if it looks for work as long as OpenBLAS by itself does.
+rested = max((spent(task) for task in os.listdir("/proc/self/task") if int(task) != os.getpid()), default=0) < 5
+"""
+    async with opened(code.strip()) as notebook:
+        assert values(await notebook.run("all"))["rested"] == "True"
+
+
 async def test_the_notebook_is_saved_with_its_edits(opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         await notebook.apply([CreateCell(code="y = 2")])
