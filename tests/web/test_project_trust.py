@@ -58,7 +58,7 @@ def question(page: Page) -> Locator:
 async def start(page: Page, notebook: str) -> None:
     """State a goal in the page, and see its run."""
     await page.get_by_label("Goal").fill(WORDS)
-    await page.get_by_label("Notebook").fill(notebook)
+    await page.get_by_label("Notebook", exact=True).fill(notebook)
     await page.get_by_role("button", name="Start").click()
     await page.wait_for_url("**/#/runs/*")
 

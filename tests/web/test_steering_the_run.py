@@ -84,7 +84,7 @@ async def test_a_run_at_its_cap_asks_and_goes_on_with_the_cap_a_person_raised(
     async with room.person(chromium) as page:
         await page.get_by_label("Goal").fill(WORDS)
         await page.get_by_label("Spend at most").fill("0.000001")
-        await page.get_by_label("Notebook").fill("capped.py")
+        await page.get_by_label("Notebook", exact=True).fill("capped.py")
         await page.get_by_role("button", name="Start").click()
         asked = page.get_by_role("region", name="The cap is reached")
         await expect(asked).to_contain_text("Use more than 0.000001 USD per run")
