@@ -14,6 +14,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     ARRIVALS,
     COUNTED_MOST,
     COUNTED_OFTEN,
+    COUNTERS,
     DISTINCT,
     EVENTS,
     MEAN,
@@ -24,14 +25,8 @@ from cellwright.analyst.goal.question_vocabulary import (
 from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.profile import TableProfile
 
-_COUNTERS: Final = (
-    ("how", "many"),
-    ("number", "of"),
-    ("wie", "viele"),
-    ("count", "of"),
-    ("numbers", "of"),
-    ("amount", "of"),
-)
+_DIVIDED_BY: Final = frozenset({"each", "every", "per", "by"})
+"""What stands behind is not what is counted: `how many days of each weather`."""
 _COUNT_WORDS: Final = frozenset({"count", "anzahl"})
 _SOLD: Final = frozenset({"sold", "bought", "ordered", "sell", "verkauft"})
 _THINGS_SOLD: Final = frozenset({"product", "item", "article", "produkt", "artikel", "thing", "good"})
@@ -40,7 +35,7 @@ _THINGS_SOLD: Final = frozenset({"product", "item", "article", "produkt", "artik
 def _counter_place(sentence: Sentence) -> int | None:
     folded, used = [word.folded for word in sentence.words], sentence.mentions.used
     for place in range(len(folded)):
-        if tuple(folded[place : place + 2]) in _COUNTERS and place not in used:
+        if tuple(folded[place : place + 2]) in COUNTERS and place not in used:
             return place + 2
         if folded[place] in _COUNT_WORDS and place not in used:
             return place + 1
@@ -88,6 +83,8 @@ def _target(sentence: Sentence, start: int) -> TableMention | ColumnMention | Va
         *sentence.mentions.tables,
     ]
     ordered = sorted((each for each in behind if each.at[0] >= start), key=lambda each: each.at[0])
+    if ordered and sentence.lead(ordered[0].at[0]) in _DIVIDED_BY:
+        return None
     if not ordered:
         return None
     if any(word.folded in ROWS for word in sentence.words[start : ordered[0].at[0]]):

@@ -142,6 +142,10 @@ class DataNames:
         words = dict.fromkeys([stem, root(stem), *sorted(_SAME_NAMES.get(stem, ()))])
         return list(dict.fromkeys(known for word in words for known in self.by_part.get(word, ())))
 
+    def with_initials(self, word: str) -> list[KnownColumn]:
+        """Columns whose names have these initials: `mpg` of `Miles_per_Gallon`."""
+        return [known for known in self.columns if "".join(part[0] for part in known.parts) == word]
+
     def of_table(self, table: str) -> Iterator[KnownColumn]:
         """The columns of one table."""
         return (known for known in self.columns if known.table.name == table)

@@ -21,8 +21,11 @@ from cellwright.analyst.goal.question import Aggregate
 from cellwright.analyst.goal.question_vocabulary import (
     ADJECTIVES,
     ARTICLES,
+    COUNTERS,
     CURRENCY_WORDS,
     KNOWN,
+    MOVED,
+    NUMBERED_MOST,
     PEOPLE,
     PIECES,
     PRICE,
@@ -38,6 +41,9 @@ _BASKETS: Final = frozenset({"order", "basket", "cart", "ticket", "purchase", "t
 _BETWEEN: Final = ARTICLES | frozenset({"of", "at", "in", "for", "from", "did", "doe", "do"})
 """Stems that may stand between the parts of a name: `the wind at T2`."""
 _MAX_MENTIONS: Final = 40
+_FEW_INITIALS: Final = 2
+"""So few may be any word."""
+_MANY_NUMBERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +151,9 @@ class _Finder:
         tables = self.names.tables_called(word.stem)
         is_longer = column is not None and len(column.at) > 1 and column.known.role != "id"
         is_exact = column is not None and column.known.role == "measure" and _is_exact(column, self.words)
+        # `how many flights`, `flights by month`: not their numbers, which nobody adds up.
+        is_exact = is_exact and not (column and tables and self._is_counted(place, column.known))
+        is_exact = is_exact or (column is not None and self._is_kind(place, column, tables))
         if column and column.known.role == "id" and column.known.column.is_unique and not tables:
             tables = [column.known.table]
         if tables and not is_longer and not is_exact and not self._is_revenue(word, tables[0]):
@@ -153,6 +162,19 @@ class _Finder:
         if column and column.known.role == "time" and word.folded in REVENUE:
             return self.meant_at(place) or column
         return column or self.meant_at(place)
+
+    def _is_counted(self, place: int, known: KnownColumn) -> bool:
+        before = tuple(word.folded for word in self.words[max(place - 2, 0) : place])
+        is_said = before in COUNTERS or not NUMBERED_MOST.isdisjoint(before[-1:])
+        # A whole number of a thousand kinds that is called as its rows are says which row it is.
+        is_number = known.column.kind == "integer" and known.column.distinct > _MANY_NUMBERS
+        return (is_said or is_number) and not self.names.is_added_up(known) and not known.has_money
+
+    def _is_kind(self, place: int, column: ColumnMention, tables: Sequence[TableProfile]) -> bool:
+        """`by weather`, of a table of the weather: the column that says which kind."""
+        is_led = place > 0 and self.words[place - 1].folded in {"by", "per", "each", "every"}
+        is_own = tables[:1] == [column.known.table]
+        return is_led and is_own and column.known.role == "group" and _is_exact(column, self.words)
 
     def _is_revenue(self, word: GoalWord, table: TableProfile) -> bool:
         """Whether a word means money, and the table only by another word for it."""
@@ -187,12 +209,20 @@ class _Finder:
             self.seen[window] = sorted((each for each in scored if each), key=lambda each: each[0], reverse=True)
         matching = [each for each in self.seen[window] if not self.taken.intersection(place + at for at in each[2])]
         if not matching:
-            return None
+            return self._initials_at(place)
         strength, known, places = matching[0]
         at = tuple(place + each for each in places)
         said = " ".join(self.words[each].text for each in at)[:60]
         ties = [other for score, other, _ in matching[1:] if score[:5] == strength[:5] and other.role == known.role]
         return ColumnMention(at=at, known=known, said=said, note=self._tie_note(said, known, ties))
+
+    def _initials_at(self, place: int) -> ColumnMention | None:
+        word = self.words[place]
+        called = self.names.with_initials(word.folded) if len(word.text) > _FEW_INITIALS else []
+        if len(called) != 1 or word.folded in KNOWN:
+            return None
+        note = f"“{word.text}” was read as {called[0].column.name[:60]}."
+        return ColumnMention(at=(place,), known=called[0], said=word.text, note=note)
 
     def _score(
         self, known: KnownColumn, window: tuple[str, ...]
@@ -209,7 +239,9 @@ class _Finder:
             strength += found[1]
         said = [part for part in known.essential if part not in missing]
         is_time_only = all(part in TIME_PARTS for part in said)
-        if 0 not in places or is_time_only or (known.role == "time" and missing):
+        # `how did sales change` does not name a column `price_change`.
+        is_verb_only = bool(missing) and all(window[at] in MOVED for at in places)
+        if 0 not in places or is_time_only or is_verb_only or (known.role == "time" and missing):
             return None
         more = self._more(known, window, places)
         places += more
@@ -267,7 +299,7 @@ class _Finder:
         if word.folded in ADJECTIVES:
             names, is_lowest = ADJECTIVES[word.folded]
             for name in names.split():
-                if known := self._measure_called(name):
+                if known := self._measure_called(name, "min" if is_lowest else "max"):
                     # The later the birth, the younger.
                     return self._meant(place, known, None, is_lowest=is_lowest != (name == "birth_year"))
         return None
@@ -310,10 +342,16 @@ class _Finder:
     def _money(self) -> KnownColumn | None:
         return next((found for table in self.names.tables if (found := self.names.money_of(table.name))), None)
 
-    def _measure_called(self, name: str) -> KnownColumn | None:
-        wanted = set(name.split("_"))
-        measures = (known for known in self.names.columns if known.role == "measure")
-        return next((known for known in measures if wanted <= set(known.parts)), None)
+    def _measure_called(self, name: str, end: str = "") -> KnownColumn | None:
+        """The first measure of that name; of several, one of this end: `temp_min` for the coldest."""
+        wanted = name.split("_")
+        measures = [
+            known
+            for known in self.names.columns
+            if known.role == "measure"
+            and all(any(match_strength(word, part) for part in known.parts) for word in wanted)
+        ]
+        return next((known for known in measures if end in known.parts), measures[0] if measures else None)
 
     # ── values ──
 

@@ -75,6 +75,9 @@ ADJECTIVES: Final[dict[str, tuple[str, bool]]] = {
         ("age ages aged alter", "age alter birth_year", True),
         ("tall taller tallest", "height", False),
         ("windy windier windiest", "wind", False),
+        ("rainier rainiest wetter wettest", "rain rainfall precipitation", False),
+        ("snowier snowiest", "snow snowfall", False),
+        ("sunnier sunniest", "sun sunshine", False),
         ("satisfied happy happier happiest pleased content contented", _CONTENTMENT, False),
         ("unhappy unhappiest dissatisfied unsatisfied", _CONTENTMENT, True),
         ("expensive pricey", "price preis cost", False),
@@ -114,8 +117,8 @@ NAME_SYNONYMS: Final = (
     words_in("group category gruppe kategorie"),
     words_in("channel kanal"),
     words_in("segment kundensegment"),
-    words_in("temperature temperatur"),
-    words_in("humidity luftfeuchtigkeit moisture"),
+    words_in("temperature temperatur temp"),
+    words_in("humidity humid luftfeuchtigkeit moisture"),
     words_in("staff employee cashier seller"),
     words_in("fault failure breakdown outage"),
     words_in("maker manufacturer producer brand"),
@@ -125,6 +128,13 @@ NAME_SYNONYMS: Final = (
     words_in("zip postcode zipcode plz"),
     words_in("refund refunded"),
     words_in("answer response reply"),
+    words_in("departure dep"),
+    words_in("destination dest"),
+    words_in("arrival arr"),
+    words_in("population pop"),
+    words_in("distance dist"),
+    words_in("elevation elev"),
+    words_in("precipitation precip prcp"),
 )
 
 # ── how it is computed ──
@@ -153,6 +163,17 @@ MOST: Final = words_in(
 RANKERS: Final = (MOST | LOWEST | HIGHEST) - words_in("more better often record")
 COUNTED_MOST: Final = words_in("most fewest least highest lowest maximum minimum meisten wenigsten hochste niedrigste")
 """Behind them stands what is counted, not what is ranked: `most orders`."""
+COUNTERS: Final = (
+    ("how", "many"),
+    ("number", "of"),
+    ("wie", "viele"),
+    ("count", "of"),
+    ("numbers", "of"),
+    ("amount", "of"),
+)
+"""Behind these, too."""
+NUMBERED_MOST: Final = words_in("most fewest meisten wenigsten")
+"""Of those, the ones that are said of what is counted only."""
 DISTINCT: Final = words_in("different distinct unique verschiedene verschiedenen unterschiedliche")
 COUNTED_OFTEN: Final = words_in(
     "busiest busy common prefer prefers preferred favourite favorite frequent frequently popular often commonest",

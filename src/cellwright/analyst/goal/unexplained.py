@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cellwright.analyst.goal.declined import decline
+from cellwright.analyst.goal.goal_text import name_parts
 from cellwright.analyst.goal.measures import QuantityReading
 from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
 from cellwright.analyst.goal.question_vocabulary import (
@@ -118,6 +119,9 @@ def find_unexplained(
             continue
         if len(word.text) < 2 and not word.is_number:
             continue
+        if any(each.at[0] == place + 1 and word.stem in each.known.parts for each in sentence.mentions.columns):
+            # `net` before `generation`, of a column `net_generation`.
+            continue
         before = {each.folded for each in sentence.words[max(place - 2, 0) : place]}
         if _is_in_name(word.folded, sentence) and not before & _GROUPING:
             continue
@@ -127,9 +131,10 @@ def find_unexplained(
 
 
 def _is_in_name(word: str, sentence: Sentence) -> bool:
-    """`strikes` of a table `birdstrikes`: what its rows are."""
+    """`strikes` of a table `birdstrikes`, `Iowa` of one `iowa-electricity`: what its rows are, and where from."""
     stem = word[:-1] if word.endswith("s") and len(word) > 4 else word
-    return len(stem) >= 5 and any(stem in table.name.casefold() for table in sentence.names.tables)
+    named = (table.name for table in sentence.names.tables)
+    return any((len(stem) >= 5 and stem in name.casefold()) or stem in name_parts(name) for name in named)
 
 
 def _carries(sentence: Sentence, place: int) -> bool:
