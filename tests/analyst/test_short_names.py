@@ -113,3 +113,8 @@ def test_what_was_taken_for_a_shorter_name_is_told(name: str, words: str, note: 
 )
 def test_a_word_that_only_begins_like_a_name_is_no_name(name: str, words: str) -> None:
     assert isinstance(read_question(words, SETS[name]), DeclinedQuestion)
+
+
+def test_an_adjective_is_told_as_the_measure_that_it_is_about() -> None:
+    read = read_question("Which month is the rainiest?", SETS["seattle-weather"])
+    assert isinstance(read, Question) and read.quantity and read.quantity.words == "precipitation"

@@ -44,8 +44,10 @@ def group_story(question: Question, frame: Frame, measure: Measure) -> Story | s
     cells = [rows.cell, _result_cell(measure, key), _ranked_cell(question, rows, measure, key)]
     findings = [_spread(measure, label)]
     if measure.quantity.how == "sum":
-        cells.append(_made_cell(measure, key, plain(frame.table.name, 30)))
-        findings.append(_made(plain(frame.table.name, 30), label))
+        things = plain(frame.table.name, 30)
+        things = things if things.isalpha() and things.endswith("s") else "rows"
+        cells.append(_made_cell(measure, key, things))
+        findings.append(_made(things, label))
     elif measure.quantity.how in ("mean", "median"):
         cells.append(_certain_cell(measure, key, frame, columns))
         findings = [_certain(measure, label)]

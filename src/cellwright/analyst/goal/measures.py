@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cellwright.analyst.goal.data_names import DataNames, KnownColumn
+from cellwright.analyst.goal.goal_text import fold
 from cellwright.analyst.goal.mentions import ColumnMention
 from cellwright.analyst.goal.question import Aggregate, Quantity
 from cellwright.analyst.goal.question_vocabulary import (
+    ADJECTIVES,
     HIGHEST,
     LOWEST,
     MEAN,
@@ -56,7 +58,9 @@ def of_measure(sentence: Sentence, mention: ColumnMention, *, has_groups: bool) 
         notes.append(f"“More” was read as more in one row of {mention.known.table.name[:60]}.")
     if how == "max" and sentence.has(LOWEST):
         notes.append("Of the highest and the lowest, the highest is told.")
-    quantity = Quantity(how=how, column=mention.known.name, words=mention.said)
+    # `the heaviest` is told as a weight.
+    words = mention.known.spoken if mention.is_meant and fold(mention.said) in ADJECTIVES else mention.said
+    quantity = Quantity(how=how, column=mention.known.name, words=words)
     if how == "mean" and not is_single and mention.is_meant and mention.how is None and (each := _each(sentence)):
         quantity = replace(quantity, how="sum")
         name = mention.known.column.name[:60]
