@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
@@ -10,7 +12,7 @@ from cellwright.analyst.profile import ColumnProfile, Profile, ReadOptions, Tabl
 from tests.analyst.test_questions import told
 
 
-def number(name: str, distinct: int = 400, kind: str = "number") -> ColumnProfile:
+def number(name: str, distinct: int = 400, kind: Literal["number", "integer"] = "number") -> ColumnProfile:
     return ColumnProfile(name=name, kind=kind, meaning="measure", distinct=distinct)
 
 
