@@ -21,8 +21,9 @@ def category(name: str, *values: str) -> ColumnProfile:
     return ColumnProfile(name=name, kind="text", meaning="category", distinct=len(values), common=common)
 
 
-def when(name: str) -> ColumnProfile:
-    return ColumnProfile(name=name, kind="date", meaning="date", times=Times(first="2013-01-01", last="2015-12-31"))
+def when(name: str, distinct: int = 0) -> ColumnProfile:
+    times = Times(first="2013-01-01", last="2015-12-31")
+    return ColumnProfile(name=name, kind="date", meaning="date", times=times, distinct=distinct)
 
 
 def data(name: str, *columns: ColumnProfile) -> Profile:
@@ -57,6 +58,9 @@ SETS = {
         "jobs-in-iowa", when("month"), category("sector", "Private"), number("construction"), number("nonfarm_change"),
         number("net_output"),
     ),
+    "iowa-electricity": data(
+        "iowa-electricity", when("year", 3000), category("source", "Coal", "Wind", "Sun"), number("net_generation")
+    ),
     "temperatures": data("temperatures", category("city", "Rome", "Oslo"), number("temperature", 60, "integer")),
 }  # fmt: skip
 
@@ -83,6 +87,10 @@ SETS = {
          "groups, count(seattle-weather), by seattle-weather.weather"),
         ("jobs-in-iowa", "How did construction change?", "trend, mean(jobs-in-iowa.construction), of month"),
         ("jobs-in-iowa", "average net output in Iowa", "figure, mean(jobs-in-iowa.net_output)"),
+        ("iowa-electricity", "Which source produced most electricity?",
+         "ranking, sum(iowa-electricity.net_generation), by iowa-electricity.source"),
+        ("iowa-electricity", "share of wind by year",
+         "share, sum(iowa-electricity.net_generation), where source in Wind, of year, per year"),
         ("temperatures", "temperatures by city", "groups, mean(temperatures.temperature), by temperatures.city"),
     ],
 )  # fmt: skip

@@ -101,6 +101,10 @@ def _target(sentence: Sentence, start: int) -> TableMention | ColumnMention | Va
 def _rows_of(sentence: Sentence, mention: TableMention, filters: FilterReading) -> QuantityReading:
     """The rows of a table; or, of who does things in another one, each once: customers who bought."""
     table = mention.table
+    if known := sentence.names.measure_of_grid(table.name):
+        note = f"“{mention.said}” was read as the sum of {known.column.name[:60]}."
+        quantity = Quantity(how="sum", column=known.name, words=mention.said)
+        return QuantityReading(quantity=quantity, places=frozenset(mention.at), notes=(note,))
     facts = sentence.names.facts_about(table.name)
     if facts and (note := _acts_in(sentence, mention, facts[0], filters)):
         key = facts[1]

@@ -222,6 +222,17 @@ class DataNames:
         )
         return ranked[0] if ranked else None
 
+    def measure_of_grid(self, table: str) -> KnownColumn | None:
+        """The only measure of a table with one row for each pair of a group and a time: such rows are not counted."""
+        columns = list(self.of_table(table))
+        measures = [known for known in columns if known.role == "measure"]
+        groups = [known.column.distinct for known in columns if known.role == "group"]
+        times = [known.column.distinct for known in columns if known.role == "time"]
+        is_grid = any(
+            group > 1 and time > 1 and group * time == self._rows(table) for group in groups for time in times
+        )
+        return measures[0] if is_grid and len(measures) == 1 else None
+
     def pieces_of(self, table: str) -> KnownColumn | None:
         """The column that says how many pieces there were, if one does."""
         columns = (known for known in self.of_table(table) if known.role == "measure")

@@ -49,6 +49,10 @@ def default_quantity(kind: QuestionKind, sentence: Sentence, table: TableProfile
         owners = [each.options[0].owner.table.name for each in sentence.mentions.values]
         owners += [each.known.table.name for each in sentence.mentions.columns]
         rows = table.name if table.name in owners or not owners else owners[0]
+        if of_each := names.measure_of_grid(rows):
+            note = f"No measure is named: shares are of the sum of {of_each.column.name[:60]}."
+            quantity = Quantity(how="sum", column=of_each.name, words=of_each.spoken)
+            return QuantityReading(quantity=quantity, notes=(note,), is_default=True)
         return QuantityReading(quantity=Quantity(how="count", table=rows, words="rows"), is_default=True)
     if sentence.has({"list"}) or sentence.says("are there", "gibt es", "do we have", "exist"):
         owners = [each.known.table.name for each in sentence.mentions.columns]
