@@ -61,6 +61,7 @@ SETS = {
     "iowa-electricity": data(
         "iowa-electricity", when("year", 3000), category("source", "Coal", "Wind", "Sun"), number("net_generation")
     ),
+    "readings": data("readings", when("day", 3000), category("room", "A", "B", "C"), number("temperature")),
     "temperatures": data("temperatures", category("city", "Rome", "Oslo"), number("temperature", 60, "integer")),
 }  # fmt: skip
 
@@ -70,7 +71,7 @@ SETS = {
     [
         ("flights", "How many flights were there per carrier?", "groups, count(flights), by flights.carrier"),
         ("flights", "Which carrier has the most flights?", "ranking, count(flights), by flights.carrier"),
-        ("flights", "flights by month", "trend, count(flights), of time_hour, per month"),
+        ("flights", "average flight by carrier", "groups, mean(flights.flight), by flights.carrier"),
         ("flights", "average departure delay by carrier", "groups, mean(flights.dep_delay), by flights.carrier"),
         ("flights", "Is arrival delay related to distance?", "relation, mean(flights.arr_delay), by flights.distance"),
         ("flights", "highest arrival delay by destination", "groups, max(flights.arr_delay), by flights.dest"),
@@ -91,6 +92,7 @@ SETS = {
          "ranking, sum(iowa-electricity.net_generation), by iowa-electricity.source"),
         ("iowa-electricity", "share of wind by year",
          "share, sum(iowa-electricity.net_generation), where source in Wind, of year, per year"),
+        ("readings", "how many readings per room", "groups, count(readings), by readings.room"),
         ("temperatures", "temperatures by city", "groups, mean(temperatures.temperature), by temperatures.city"),
     ],
 )  # fmt: skip

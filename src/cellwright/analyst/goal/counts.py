@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.goal.data_names import TIME_PARTS
+from cellwright.analyst.goal.data_names import TIME_PARTS, KnownColumn
 from cellwright.analyst.goal.filters import FilterReading, threshold_tables
 from cellwright.analyst.goal.measures import QuantityReading, any_money, choose_aggregate, is_per_row
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention, ValueMention
@@ -101,7 +101,7 @@ def _target(sentence: Sentence, start: int) -> TableMention | ColumnMention | Va
 def _rows_of(sentence: Sentence, mention: TableMention, filters: FilterReading) -> QuantityReading:
     """The rows of a table; or, of who does things in another one, each once: customers who bought."""
     table = mention.table
-    if known := sentence.names.measure_of_grid(table.name):
+    if (known := sentence.names.measure_of_grid(table.name)) and _is_amount(sentence, mention, known):
         note = f"“{mention.said}” was read as the sum of {known.column.name[:60]}."
         quantity = Quantity(how="sum", column=known.name, words=mention.said)
         return QuantityReading(quantity=quantity, places=frozenset(mention.at), notes=(note,))
@@ -117,6 +117,13 @@ def _rows_of(sentence: Sentence, mention: TableMention, filters: FilterReading) 
         return QuantityReading(quantity=quantity, places=frozenset(mention.at))
     quantity = Quantity(how="count", table=table.name, words=mention.said)
     return QuantityReading(quantity=quantity, places=frozenset(mention.at))
+
+
+def _is_amount(sentence: Sentence, mention: TableMention, known: KnownColumn) -> bool:
+    """Whether a table's name says how much there is, not what its rows are: `electricity`, and no `readings`."""
+    word = sentence.words[mention.at[0]]
+    is_uncountable = word.folded == word.stem and word.folded not in ROWS
+    return is_uncountable or sentence.names.is_added_up(known)
 
 
 def _acts_in(sentence: Sentence, mention: TableMention, facts: TableProfile, filters: FilterReading) -> str:

@@ -43,7 +43,6 @@ _BETWEEN: Final = ARTICLES | frozenset({"of", "at", "in", "for", "from", "did", 
 _MAX_MENTIONS: Final = 40
 _FEW_INITIALS: Final = 2
 """So few may be any word."""
-_MANY_NUMBERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +150,7 @@ class _Finder:
         tables = self.names.tables_called(word.stem)
         is_longer = column is not None and len(column.at) > 1 and column.known.role != "id"
         is_exact = column is not None and column.known.role == "measure" and _is_exact(column, self.words)
-        # `how many flights`, `flights by month`: not their numbers, which nobody adds up.
+        # `how many flights`: not their numbers, which nobody adds up.
         is_exact = is_exact and not (column and tables and self._is_counted(place, column.known))
         is_exact = is_exact or (column is not None and self._is_kind(place, column, tables))
         if column and column.known.role == "id" and column.known.column.is_unique and not tables:
@@ -166,9 +165,7 @@ class _Finder:
     def _is_counted(self, place: int, known: KnownColumn) -> bool:
         before = tuple(word.folded for word in self.words[max(place - 2, 0) : place])
         is_said = before in COUNTERS or not NUMBERED_MOST.isdisjoint(before[-1:])
-        # A whole number of a thousand kinds that is called as its rows are says which row it is.
-        is_number = known.column.kind == "integer" and known.column.distinct > _MANY_NUMBERS
-        return (is_said or is_number) and not self.names.is_added_up(known) and not known.has_money
+        return is_said and not self.names.is_added_up(known) and not known.has_money
 
     def _is_kind(self, place: int, column: ColumnMention, tables: Sequence[TableProfile]) -> bool:
         """`by weather`, of a table of the weather: the column that says which kind."""
