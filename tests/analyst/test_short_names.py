@@ -26,9 +26,9 @@ def when(name: str, distinct: int = 0) -> ColumnProfile:
     return ColumnProfile(name=name, kind="date", meaning="date", times=times, distinct=distinct)
 
 
-def data(name: str, *columns: ColumnProfile) -> Profile:
+def data(name: str, *columns: ColumnProfile, rows: int = 9000) -> Profile:
     reading = ReadOptions(path=f"{name}.csv", format="csv")
-    return Profile(tables=(TableProfile(name=name, reading=reading, rows=9000, looked_at=9000, columns=columns),))
+    return Profile(tables=(TableProfile(name=name, reading=reading, rows=rows, looked_at=rows, columns=columns),))
 
 
 SETS = {
@@ -62,6 +62,14 @@ SETS = {
         "iowa-electricity", when("year", 3000), category("source", "Coal", "Wind", "Sun"), number("net_generation")
     ),
     "readings": data("readings", when("day", 3000), category("room", "A", "B", "C"), number("temperature")),
+    "temperature": data("temperature", when("day", 3000), category("city", "A", "B", "C"), number("degrees")),
+    "two places": Profile(
+        tables=tuple(
+            table
+            for place, rows in (("iowa-sun", 10), ("ohio-sun", 20))
+            for table in data(place, when("year"), category("roof", "flat"), number("output"), rows=rows).tables
+        )
+    ),
     "temperatures": data("temperatures", category("city", "Rome", "Oslo"), number("temperature", 60, "integer")),
 }  # fmt: skip
 
@@ -92,6 +100,8 @@ SETS = {
          "ranking, sum(iowa-electricity.net_generation), by iowa-electricity.source"),
         ("iowa-electricity", "share of wind by year",
          "share, sum(iowa-electricity.net_generation), where source in Wind, of year, per year"),
+        ("temperature", "Which city has the highest temperature?",
+         "ranking, mean(temperature.degrees), by temperature.city"),
         ("readings", "how many readings per room", "groups, count(readings), by readings.room"),
         ("temperatures", "temperatures by city", "groups, mean(temperatures.temperature), by temperatures.city"),
     ],
@@ -121,6 +131,7 @@ def test_what_was_taken_for_a_shorter_name_is_told(name: str, words: str, note: 
         ("gapminder", "average expectancy by continent"),
         ("cars", "average mp by origin"),
         ("seattle-weather", "how many rainy days were there?"),
+        ("two places", "average output in Iowa"),
     ],
 )
 def test_a_word_that_only_begins_like_a_name_is_no_name(name: str, words: str) -> None:

@@ -18,6 +18,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     DISTINCT,
     EVENTS,
     MEAN,
+    NUMBERED_MOST,
     RANKERS,
     REVENUE,
     ROWS,
@@ -27,6 +28,8 @@ from cellwright.analyst.profile import TableProfile
 
 _DIVIDED_BY: Final = frozenset({"each", "every", "per", "by"})
 """What stands behind is not what is counted: `how many days of each weather`."""
+_ADDED: Final = NUMBERED_MOST | {"much", "many", "viel", "viele"}
+"""With one of them, of what has no plural a sum is asked for: `most electricity`, but `the highest temperature`."""
 _COUNT_WORDS: Final = frozenset({"count", "anzahl"})
 _SOLD: Final = frozenset({"sold", "bought", "ordered", "sell", "verkauft"})
 _THINGS_SOLD: Final = frozenset({"product", "item", "article", "produkt", "artikel", "thing", "good"})
@@ -102,8 +105,10 @@ def _rows_of(sentence: Sentence, mention: TableMention, filters: FilterReading) 
     """The rows of a table; or, of who does things in another one, each once: customers who bought."""
     table = mention.table
     if (known := sentence.names.measure_of_grid(table.name)) and _is_amount(sentence, mention, known):
-        note = f"“{mention.said}” was read as the sum of {known.column.name[:60]}."
-        quantity = Quantity(how="sum", column=known.name, words=mention.said)
+        is_added = not _ADDED.isdisjoint(word.folded for word in sentence.words)
+        how = choose_aggregate(sentence, known, has_groups=True, default="sum" if is_added else None)
+        note = f"“{mention.said}” was read as the {how} of {known.column.name[:60]}."
+        quantity = Quantity(how=how, column=known.name, words=mention.said)
         return QuantityReading(quantity=quantity, places=frozenset(mention.at), notes=(note,))
     facts = sentence.names.facts_about(table.name)
     if facts and (note := _acts_in(sentence, mention, facts[0], filters)):

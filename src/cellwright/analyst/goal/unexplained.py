@@ -7,7 +7,7 @@ from typing import Final
 
 from cellwright.analyst.goal.declined import decline
 from cellwright.analyst.goal.goal_text import name_parts
-from cellwright.analyst.goal.measures import QuantityReading
+from cellwright.analyst.goal.measures import QuantityReading, table_of
 from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
 from cellwright.analyst.goal.question_vocabulary import (
     ARRIVALS,
@@ -123,18 +123,18 @@ def find_unexplained(
             # `net` before `generation`, of a column `net_generation`.
             continue
         before = {each.folded for each in sentence.words[max(place - 2, 0) : place]}
-        if _is_in_name(word.folded, sentence) and not before & _GROUPING:
+        if _is_in_name(word.folded, sentence, found) and not before & _GROUPING:
             continue
         left.append(word.text)
         is_grave = is_grave or _carries(sentence, place)
     return UnexplainedWords(tuple(dict.fromkeys(left)), is_grave) if left else None
 
 
-def _is_in_name(word: str, sentence: Sentence) -> bool:
-    """`strikes` of a table `birdstrikes`, `Iowa` of one `iowa-electricity`: what its rows are, and where from."""
+def _is_in_name(word: str, sentence: Sentence, found: QuantityReading | None) -> bool:
+    """`strikes` of a table `birdstrikes`, `Iowa` of `iowa-electricity`: what its rows are, and where from."""
     stem = word[:-1] if word.endswith("s") and len(word) > 4 else word
-    named = (table.name for table in sentence.names.tables)
-    return any((len(stem) >= 5 and stem in name.casefold()) or stem in name_parts(name) for name in named)
+    names = [table_of(found.quantity)] if found else [table.name for table in sentence.names.tables]
+    return any((len(stem) >= 5 and stem in name.casefold()) or stem in name_parts(name) for name in names)
 
 
 def _carries(sentence: Sentence, place: int) -> bool:
