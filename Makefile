@@ -132,7 +132,7 @@ packages:
 	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./cells --editable ./clients/python
 # Nobody imports the tests of packages; our own sources are imported by everything.
-	@find .venv/lib \( -path '*/tests/*' -o -path '*/test/*' \) -name '*.pyc' -delete
+	@find .venv \( -path '*/tests/*' -o -path '*/test/*' \) -name '*.pyc' -delete
 	@$(BIN)/python -m compileall -qq src clients/python/src
 
 # Only what is slow needs it: a machine that runs `make test` needs no system package.
