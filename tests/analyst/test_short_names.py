@@ -79,6 +79,9 @@ SETS = {
     [
         ("flights", "How many flights were there per carrier?", "groups, count(flights), by flights.carrier"),
         ("flights", "Which carrier has the most flights?", "ranking, count(flights), by flights.carrier"),
+        ("flights", "flights by month", "trend, count(flights), of time_hour, per month"),
+        ("flights", "flights by carrier", "groups, count(flights), by flights.carrier"),
+        ("flights", "average flights by carrier", "groups, mean(flights.flight), by flights.carrier"),
         ("flights", "average flight by carrier", "groups, mean(flights.flight), by flights.carrier"),
         ("flights", "average departure delay by carrier", "groups, mean(flights.dep_delay), by flights.carrier"),
         ("flights", "Is arrival delay related to distance?", "relation, mean(flights.arr_delay), by flights.distance"),

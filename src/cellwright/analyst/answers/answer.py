@@ -9,7 +9,7 @@ from typing import Final
 from cellwright.analyst.answers.change import change_story
 from cellwright.analyst.answers.drivers import differences_story, drivers_story
 from cellwright.analyst.answers.figures import figure_story
-from cellwright.analyst.answers.frames import Frame, far_values, frame_of, whole_frame
+from cellwright.analyst.answers.frames import Frame, far_values, frame_of, whole_frame, with_all_rows
 from cellwright.analyst.answers.groups import group_story
 from cellwright.analyst.answers.outliers import outliers_story
 from cellwright.analyst.answers.overview import overview_story
@@ -30,6 +30,8 @@ _NUMBERS: Final = ("integer", "number")
 _QUANTITIES: Final = ("measure", "currency")
 _OF_SELECTED: Final = ("figure", "share", "ranking", "groups", "trend")
 """Kinds whose rows are in the variable `selected`, and whose figure a few values may decide."""
+_OF_A_LOOK: Final = ("overview", "quality", "outliers")
+"""Kinds that tell what the profile saw: of a long table that is a sample."""
 _NOT_JOINED: Final = "What was asked for stands in tables that cannot be joined without counting rows twice."
 
 
@@ -44,7 +46,7 @@ class Answer:
 def answer_frame(question: Question, profile: Profile, names: NotebookNames) -> Frame | None:
     """The table that a question is about; for what wants it, joined with whatever it can be joined with."""
     columns = columns_of(question)
-    if not columns and question.kind in ("overview", "quality", "outliers"):
+    if not columns and question.kind in _OF_A_LOOK:
         return whole_frame(profile, names)
     main = question.quantity.table if question.quantity and question.quantity.column is None else ""
     if question.quantity and question.quantity.column is not None:
@@ -82,6 +84,8 @@ def answer_of(
     if isinstance(story, str):
         return DeclinedQuestion(why=story)
     story = _with_weight_of_far_values(question, frame, story)
+    if question.kind not in _OF_A_LOOK:
+        frame = with_all_rows(frame, story.columns)
     # How a word was read is told once, by whoever read it.
     readings = story.readings[1:] if any(" was read as " in note for note in question.notes) else story.readings
     return Answer(story=replace(story, readings=(*question.notes, *readings)), frame=frame)

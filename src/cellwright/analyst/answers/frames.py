@@ -17,7 +17,7 @@ from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
 from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
 from cellwright.analyst.sections.quality import join_code
-from cellwright.analyst.sections.readers import adds_file, read_tables, reading_code
+from cellwright.analyst.sections.readers import adds_file, columns_read, read_tables, reading_code
 from cellwright.analyst.sections.repair_cells import (
     are_listed,
     label_changes,
@@ -34,6 +34,8 @@ from cellwright.notebook.source_text import literal
 MAX_GROUPS: Final = 8
 """Limit of columns by which something is taken apart."""
 _MAX_LABELS: Final = 60
+_MOST_VALUES: Final = 10_000_000
+"""Of long tables that are read whole: as text and as numbers they take about a gigabyte at most."""
 _GROUPS: Final = ("category", "flag")
 _NUMBERS: Final = ("integer", "number")
 _DATES: Final = ("date", "datetime")
@@ -51,6 +53,8 @@ class Frame:
     joint: JoinedNames | None = None
     """With the table that is joined to it."""
     other: TableProfile | None = None
+    is_whole: bool = False
+    """Every row is used, also of a table of which the profile saw a sample."""
 
     @property
     def variable(self) -> str:
@@ -106,7 +110,15 @@ class Frame:
     @property
     def is_sampled(self) -> bool:
         """Whether only a part of the rows is used."""
-        return any(is_sampled(table) for table in self.tables)
+        return any(self.step(table) > 1 for table in self.tables)
+
+    def step(self, table: TableProfile) -> int:
+        """Every how many-th row of the table is used."""
+        return step_of(table) if is_sampled(table) and not self.is_whole else 1
+
+    def seen_in_part(self) -> tuple[TableProfile, ...]:
+        """The tables of which all rows are used, and the profile saw a sample."""
+        return tuple(table for table in self.tables if self.is_whole and is_sampled(table))
 
 
 def frame_of(profile: Profile, names: NotebookNames, columns: Sequence[NamedColumn], main: str = "") -> Frame | None:
@@ -126,6 +138,14 @@ def frame_of(profile: Profile, names: NotebookNames, columns: Sequence[NamedColu
             if joint.left.name == table.name and wanted <= {joint.left.name, joint.right.name}:
                 return Frame(table=table, names=own, joint=joint, other=tables[joint.right.name][0])
     return None
+
+
+def with_all_rows(frame: Frame, used: Iterable[str]) -> Frame:
+    """The frame with every row, where all values of what is read of its long tables fit into memory well."""
+    columns = set(used)
+    long = [table for table in frame.tables if is_sampled(table)]
+    values = sum(table.rows * columns_read(table, _asked(frame, table, columns)) for table in long)
+    return replace(frame, is_whole=all(table.is_counted for table in long) and values <= _MOST_VALUES)
 
 
 def whole_frame(profile: Profile, names: NotebookNames) -> Frame | None:
@@ -192,10 +212,9 @@ def frame_cells(
     columns = set(used)
     for table in frame.tables:
         own = names.of(table.name)
-        step = step_of(table) if is_sampled(table) else 1
-        needs_all = reads_all or _row_repairs(frame, table, columns)
-        asked = () if needs_all else [each.name for each in _kept(frame, table, columns)]
-        yield CellDraft(name=f"read_{own.table}", code=reading_code(table, own, step=step, columns=asked))
+        asked = [] if reads_all else _asked(frame, table, columns)
+        code = reading_code(table, own, step=frame.step(table), columns=asked)
+        yield CellDraft(name=f"read_{own.table}", code=code)
         yield CellDraft(name=own.table, code="\n".join(_table_code(frame, table, own, columns, repairs)))
     if frame.joint:
         yield CellDraft(name=frame.joint.variable, code="\n".join(join_code(_narrowed(frame, columns))))
@@ -230,6 +249,11 @@ def _kept(frame: Frame, table: TableProfile, used: set[str]) -> list[ColumnProfi
         names.add(frame.joint.left_key.name if table is frame.table else frame.joint.right_key.name)
     kept = [column for column in table.columns if column.name in names]
     return kept or list(table.columns[:1])
+
+
+def _asked(frame: Frame, table: TableProfile, used: set[str]) -> list[str]:
+    """The columns that are read where a file is asked for a few; none: all."""
+    return [] if _row_repairs(frame, table, used) else [each.name for each in _kept(frame, table, used)]
 
 
 def _row_repairs(frame: Frame, table: TableProfile, used: set[str]) -> list[Repair]:

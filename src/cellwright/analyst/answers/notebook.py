@@ -18,7 +18,6 @@ from cellwright.analyst.sections.tables import rows_checks, step_of
 from cellwright.analyst.sections.text import (
     check_cell,
     code_of,
-    is_sampled,
     listed,
     ordinal,
     percent,
@@ -122,7 +121,8 @@ def _told_cell(story: Story, frame: Frame) -> CellDraft:
     trust = "".join(f"        {each},\n" for each in sentences)
     readings = "".join(f"        {literal(each)},\n" for each in story.readings)
     # Counts and sums of a sample are no counts and sums of the whole.
-    sample = f"In a sample, every {ordinal(step_of(frame.table))} row: " if is_sampled(frame.table) else ""
+    step = frame.step(frame.table)
+    sample = f"In a sample, every {ordinal(step)} row: " if step > 1 else ""
     headline = f"{literal(sample)} + headline" if sample else "headline"
     code = (undecided if left else "") + (
         f'{TOLD} = {{\n    "headline": {headline},\n    "findings": [{findings}],\n'
@@ -138,14 +138,22 @@ def _trust(frame: Frame) -> list[str]:
         part = percent(1 - frame.joint.join.left_coverage, 1)
         said.append(f"{part} of {plain(frame.joint.join.left_column, 40)} are not in {plain(frame.joint.join.right)}.")
     for table in frame.tables:
-        if is_sampled(table):
-            said.append(f"Of {plain(table.name)} every {ordinal(step_of(table))} row was used.")
+        if frame.step(table) > 1:
+            said.append(f"Of {plain(table.name)} every {ordinal(frame.step(table))} row was used.")
+    for table in frame.seen_in_part():
+        said.append(
+            f"All {rows_of(table)} of {plain(table.name)} were used; what is odd in them was looked for in every "
+            f"{ordinal(step_of(table))}."
+        )
     return said
 
 
 def _rows_check(frame: Frame) -> CellDraft:
     table, own = frame.table, frame.names
-    lines = [f"def test_{own.table}_is_read_as_it_was_found():", *(f"    {line}" for line in rows_checks(table, own))]
+    lines = [
+        f"def test_{own.table}_is_read_as_it_was_found():",
+        *(f"    {line}" for line in rows_checks(table, own, is_whole=frame.step(table) == 1)),
+    ]
     if frame.joint:
         lines.append(f"    assert len({frame.joint.variable}) == len({own.table})")
     found = "that the database has" if table.reading.format == "connection" else "that were found when it was looked at"
@@ -156,9 +164,9 @@ def _rows_check(frame: Frame) -> CellDraft:
 
 def _caveats(frame: Frame, profile: Profile) -> Iterator[str]:
     for table in frame.tables:
-        if is_sampled(table):
+        if frame.step(table) > 1:
             yield (
-                f"Of {plain(table.name)}, which has {rows_of(table)}, every {ordinal(step_of(table))} row was used: "
+                f"Of {plain(table.name)}, which has {rows_of(table)}, every {ordinal(frame.step(table))} row was used: "
                 "counts and sums are of that sample."
             )
         serious = [oddity for oddity in table.oddities if oddity.severity == "problem"]

@@ -24,6 +24,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     COUNTERS,
     CURRENCY_WORDS,
     KNOWN,
+    MEAN,
     MOVED,
     NUMBERED_MOST,
     PEOPLE,
@@ -31,6 +32,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     PRICE,
     REVENUE,
     REVENUE_VERBS,
+    THINGS,
     UNIT_ALIASES,
 )
 from cellwright.analyst.profile import TableProfile
@@ -150,7 +152,7 @@ class _Finder:
         tables = self.names.tables_called(word.stem)
         is_longer = column is not None and len(column.at) > 1 and column.known.role != "id"
         is_exact = column is not None and column.known.role == "measure" and _is_exact(column, self.words)
-        # `how many flights`: not their numbers, which nobody adds up.
+        # `how many flights`, `flights by month`: not their numbers, which nobody adds up.
         is_exact = is_exact and not (column and tables and self._is_counted(place, column.known))
         is_exact = is_exact or (column is not None and self._is_kind(place, column, tables))
         if column and column.known.role == "id" and column.known.column.is_unique and not tables:
@@ -164,7 +166,8 @@ class _Finder:
 
     def _is_counted(self, place: int, known: KnownColumn) -> bool:
         before = tuple(word.folded for word in self.words[max(place - 2, 0) : place])
-        is_said = before in COUNTERS or not NUMBERED_MOST.isdisjoint(before[-1:])
+        is_thing = self.words[place].folded in THINGS and MEAN.isdisjoint(before)
+        is_said = is_thing or before in COUNTERS or not NUMBERED_MOST.isdisjoint(before[-1:])
         return is_said and not self.names.is_added_up(known) and not known.has_money
 
     def _is_kind(self, place: int, column: ColumnMention, tables: Sequence[TableProfile]) -> bool:

@@ -49,6 +49,11 @@ EVENTS: Final = words_in(
     "bestellen kaufen spent spend",
 )
 """What customers do in a table of orders."""
+THINGS: Final = words_in(
+    "flights trips rides journeys games matches races sessions visits calls tickets orders shipments deliveries",
+    "accidents incidents crimes fluge fahrten spiele besuche anrufe bestellungen",
+)
+"""What happens, in plural: a column called like one of them holds its number."""
 PEOPLE: Final = words_in("people person persons everyone somebody leute personen")
 CARRIERS: Final = words_in(
     "subscriber subscribers user users owner owners holder holders buyer buyers shopper shoppers people ones goods",

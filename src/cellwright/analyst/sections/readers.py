@@ -18,7 +18,7 @@ from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile, is_remote
 from cellwright.analyst.read_lines import place_options, quoted_code
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
-from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
+from cellwright.analyst.sections.text import code_of, is_sampled, ordinal, plain, rows_of, wrapped
 from cellwright.notebook.source_text import literal, quoted_names, sql_name
 
 _NEEDS: Final[dict[Format, dict[str, str]]] = {
@@ -45,19 +45,25 @@ def read_tables(profile: Profile, names: NotebookNames) -> list[tuple[TableProfi
 def reading_code(table: TableProfile, names: TableNames, *, step: int, columns: Sequence[str] = ()) -> str:
     """Code that defines the table as it was read; every `step`-th row of it.
 
-    A database and Parquet behind a connection are asked for these `columns` only; none: for all. Other files are read
-    as they are.
+    A database, Parquet behind a connection, and CSV and Parquet that are long are asked for these `columns` only; none:
+    for all. Other files are read as they are.
     """
     counted = list(_count(table, names)) if table.reading.format == "connection" else []
     if columns and counted:
         table = with_fields(table, reading=with_fields(table.reading, query=narrowed_query(table, columns)))
-    wanted = _fetched_columns(table, columns)
+    wanted = _narrowed_columns(table, columns)
     sampled = f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
     comment = [sampled] if step > 1 else []
     if wanted:
-        return "\n".join([*comment, *_parquet(table, names, step, wanted)])
+        narrow = _parquet if table.reading.format == "parquet" else _csv_or_excel
+        return "\n".join([*comment, *narrow(table, names, step, wanted)])
     read = _copied if needs_copy(table) else _READERS[table.reading.format]
     return "\n".join([*comment, *counted, *read(table, names, step), *_renamed(table, names)])
+
+
+def columns_read(table: TableProfile, columns: Sequence[str]) -> int:
+    """How many columns are read of the file where these are asked for; none: all."""
+    return len(_narrowed_columns(table, columns)) or len(table.columns)
 
 
 def imports_of(table: TableProfile) -> dict[str, str]:
@@ -84,14 +90,15 @@ def adds_file(table: TableProfile) -> bool:
 # ── text and sheets ──
 
 
-def _csv_arguments(table: TableProfile) -> _Arguments:
+def _csv_arguments(table: TableProfile, columns: Sequence[str]) -> _Arguments:
     reading = table.reading
     arguments = [f"sep={literal(reading.delimiter)}", f"encoding={literal(reading.encoding)}"]
     # Footnotes may have more fields than the table; they are read too, and dropped in sight.
-    is_ragged = reading.width or reading.skip_last or len(table.files) > 1
+    is_ragged = not columns and (reading.width or reading.skip_last or len(table.files) > 1)
     arguments += [
         'encoding_errors="replace"',
         *_place(table, (reading.width or len(table.columns)) if is_ragged else 0),
+        *([f"usecols={wrapped(columns, indent=4)}"] if columns else []),
     ]
     if reading.compression:
         arguments.append(f"compression={literal(reading.compression)}")
@@ -113,9 +120,10 @@ def _excel_arguments(table: TableProfile) -> _Arguments:
     return [*arguments, f"na_values={code_of(empty if has_errors else empty[:1])}"]
 
 
-def _csv_or_excel(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+def _csv_or_excel(table: TableProfile, names: TableNames, step: int, columns: Sequence[str] = ()) -> Iterator[str]:
     is_csv = table.reading.format == "csv"
-    call, arguments = ("pd.read_csv", _csv_arguments(table)) if is_csv else ("pd.read_excel", _excel_arguments(table))
+    call = "pd.read_csv" if is_csv else "pd.read_excel"
+    arguments = _csv_arguments(table, columns) if is_csv else _excel_arguments(table)
     has_pieces = step > 1 and is_csv and not leaves_out_footnotes(table)
     if has_pieces:
         arguments = [*arguments, f"chunksize={_PIECE:_}"]
@@ -229,11 +237,18 @@ def _operand(path: str) -> str:
     return path if path.isidentifier() else f"({path})"
 
 
-def _fetched_columns(table: TableProfile, columns: Sequence[str]) -> list[str]:
-    """Of Parquet behind a connection, those that are fetched; none: all, as it is not asked for fewer by name."""
+def _narrowed_columns(table: TableProfile, columns: Sequence[str]) -> list[str]:
+    """Of what is far or long, the columns that are read; none: all, as it is not asked for fewer by name."""
     names = [column.name for column in table.columns if column.name in columns]
-    is_plain = is_remote(table.reading) and table.reading.format == "parquet" and not _is_renamed(table)
-    return names if is_plain and len(names) < len(table.columns) else []
+    match table.reading.format:
+        case "parquet":
+            is_narrowed = is_remote(table.reading) or is_sampled(table)
+        case "csv":
+            has_names = bool(table.reading.header_rows or table.reading.names)
+            is_narrowed = is_sampled(table) and has_names and not table.reading.width and not table.reading.skip_last
+        case _:
+            is_narrowed = False
+    return names if is_narrowed and not _is_renamed(table) and len(names) < len(table.columns) else []
 
 
 def _parquet(table: TableProfile, names: TableNames, step: int, columns: Sequence[str] = ()) -> Iterator[str]:
