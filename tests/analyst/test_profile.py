@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -45,6 +45,12 @@ def changed(path: str, value: Any) -> bytes:
     return json.dumps(profile).encode()
 
 
+PAIR: Final[dict[str, Any]] = {
+    "left": "sales", "left_columns": ["a", "b"], "right": "regions", "right_columns": ["a", "b"],
+    "left_coverage": 1.0, "right_coverage": 1.0, "relation": "many-to-one",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -67,6 +73,7 @@ def changed(path: str, value: Any) -> bytes:
         ("tables/0/oddities/0/rows", [-1]),
         ("joins/0/left", "nowhere"),
         ("joins/0/left_coverage", 1.5),
+        ("pair_joins", [PAIR | {"left": "nowhere"}]),
         ("skipped", [{"path": "/somewhere/x", "why": ""}]),
     ],
 )

@@ -18,12 +18,15 @@ from cellwright.analyst.profile import (
     Join,
     Oddity,
     OddityKind,
+    PairJoin,
     Profile,
     ReadOptions,
     Relation,
     ShapeColumn,
     SkippedFile,
     Times,
+    profile_json,
+    read_profile,
 )
 from cellwright.analyst.profile_text import profile_text
 from cellwright.analyst.profile_view import bars, by_severity, column_cells, figure, head_words, share, size_words
@@ -144,6 +147,20 @@ def test_a_join_says_what_must_be_levelled_first() -> None:
     join = msgspec.structs.replace(a_join("hens", "breed", "breeds", "breed"), needs=("spaces", "zeros"))
     text = profile_text(msgspec.structs.replace(hens_among_others(), joins=(join,)), tokens=3_000, goal=ABOUT_EGGS)
     assert 'join hens."breed" = breeds."breed" once stripped and without leading zeros: many-to-one' in text
+
+
+def test_a_join_by_two_columns_names_both_sides_pairs() -> None:
+    pair = PairJoin(
+        left="hens", left_columns=("year", "breed"), right="breeds", right_columns=("Year", "breed"),
+        left_coverage=0.5, right_coverage=1, relation="many-to-one",
+    )  # fmt: skip
+    profile = msgspec.structs.replace(hens_among_others(), joins=(), pair_joins=(pair,))
+    assert read_profile(profile_json(profile)).pair_joins == (pair,)
+    text = profile_text(profile, tokens=3_000, goal=ABOUT_EGGS)
+    assert text.splitlines()[-1] == (
+        'join hens.("year", "breed") = breeds.("Year", "breed"): many-to-one, 50% of the left pairs found on the '
+        "right, 100% of the right on the left"
+    )
 
 
 def test_joins_are_told_by_a_key_and_between_files_that_matter() -> None:

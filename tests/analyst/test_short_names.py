@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
 from cellwright.analyst.goal.question_reader import read_question
-from cellwright.analyst.profile import ColumnProfile, Profile, ReadOptions, TableProfile, Times, ValueCount
+from cellwright.analyst.profile import ColumnProfile, Join, Profile, ReadOptions, TableProfile, Times, ValueCount
 from tests.analyst.test_questions import told
 
 
@@ -144,3 +145,30 @@ def test_a_word_that_only_begins_like_a_name_is_no_name(name: str, words: str) -
 def test_an_adjective_is_told_as_the_measure_that_it_is_about() -> None:
     read = read_question("Which month is the rainiest?", SETS["seattle-weather"])
     assert isinstance(read, Question) and read.quantity and read.quantity.words == "precipitation"
+
+
+def flights_and_what_they_fly_through() -> Profile:
+    [flights] = SETS["flights"].tables
+    flights = replace(flights, columns=(*flights.columns, category("tailnum", "N1", "N2")))
+    [planes] = data("planes", category("tailnum", "N1", "N2"), category("type", "jet", "glider"), rows=2).tables
+    [weather] = data("nyc_weather", when("time_hour"), number("visib"), number("precip")).tables
+    join = Join(
+        left="flights", left_column="tailnum", right="planes", right_column="tailnum",
+        left_coverage=1, right_coverage=1, relation="many-to-one",
+    )  # fmt: skip
+    return Profile(tables=(flights, planes, weather), joins=(join,))
+
+
+@pytest.mark.parametrize(
+    "words", ["Which weather delays departures most?", "Which kind of weather in MIA has most delay?"]
+)
+def test_what_is_asked_for_by_which_and_stands_in_no_row_is_declined_and_not_passed_over(words: str) -> None:
+    read = read_question(words, flights_and_what_they_fly_through())
+    assert isinstance(read, DeclinedQuestion)
+    assert read.why == "The data does not say which rows are of which weather."
+
+
+def test_kinds_of_a_thing_are_those_of_the_column_that_says_the_kind() -> None:
+    read = read_question("Which kind of plane has the highest departure delay?", flights_and_what_they_fly_through())
+    assert isinstance(read, Question)
+    assert told(read) == "ranking, mean(flights.dep_delay), by planes.type"

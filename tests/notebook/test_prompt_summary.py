@@ -95,6 +95,22 @@ r = q
 ''')
 
 
+def test_what_the_code_says_already_is_not_told_again() -> None:
+    words = "# Delays\n\nRead as minutes between the time that was planned and the one that came."
+    document = notebook(
+        Cell(id=CellId("aaaa"), code=f'mo.md("""{words}""")'),
+        Cell(id=CellId("bbbb"), code="def late(by):\n    return by > 5\n\nmost = 5"),
+    )
+    outcomes = {
+        CellId("aaaa"): CellOutcomeText(status="ok", output=words),
+        CellId("bbbb"): CellOutcomeText(status="ok", output="5", variables={"late": "late(by)", "most": "int 5"}),
+    }
+    told = summary(document, outcomes, 1000)
+    assert told.count("Read as minutes") == 1
+    assert "late = late(by)" not in told
+    assert told.endswith("```\noutput: 5\nmost = int 5")
+
+
 def test_focus_comes_first_then_neighbours_failures_and_changes() -> None:
     document = notebook(
         Cell(id=CellId("aaaa"), code="a = 1"),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cellwright.analyst.profile import (
     FileShape,
     Join,
+    PairJoin,
     Profile,
     ReadOptions,
     ShapeColumn,
@@ -87,9 +88,9 @@ def rank_groups(profile: Profile, goal: str = "") -> RankedGroups:
     )
 
 
-def key_joins(profile: Profile) -> list[Join]:
-    """Joins by columns that name each row of one side; what repeats on both sides multiplies rows."""
-    return [join for join in profile.joins if join.relation != "many-to-many"]
+def key_joins(profile: Profile) -> list[Join | PairJoin]:
+    """Joins by what names each row of one side; what repeats on both sides multiplies rows."""
+    return [*profile.pair_joins, *(join for join in profile.joins if join.relation != "many-to-many")]
 
 
 def _of_shape(shape: FileShape, profile: Profile, words: Sequence[str]) -> tuple[FileGroup, SpokenWords]:

@@ -148,7 +148,8 @@ def _check_profile(profile: records.Profile) -> None:
     named = [tables, *([column.name for column in table.columns] for table in profile.tables)]
     if any(len(set(names)) < len(names) for names in named):
         raise _unsound("two of its tables, or two columns of a table, have one name")
-    if not {name for join in profile.joins for name in (join.left, join.right)} <= set(tables):
+    joins = (*profile.joins, *profile.pair_joins)
+    if not {name for join in joins for name in (join.left, join.right)} <= set(tables):
         raise _unsound("a join is between tables that are not there")
     read = (path for table in profile.tables for path in (table.reading.path, *table.files))
     shaped = (path for shape in profile.shapes for path in (shape.reading.path, *shape.files))

@@ -18,6 +18,7 @@ from cellwright.analyst.folder_text import FEW_FILES, folder_tree
 from cellwright.analyst.profile import (
     ColumnProfile,
     Join,
+    PairJoin,
     Profile,
     ShapeColumn,
     TableProfile,
@@ -137,7 +138,7 @@ def _tail(profile: Profile, ranked: RankedGroups) -> list[str]:
     return [*lines, *(f"note: {note}" for note in profile.notes)]
 
 
-def _worth_telling(profile: Profile, ranked: RankedGroups) -> list[Join]:
+def _worth_telling(profile: Profile, ranked: RankedGroups) -> list[Join | PairJoin]:
     """Joins of tables that are told at length, by a key of one of them; files of one shape are stacked, not joined."""
     place = {name: at for at, group in enumerate(ranked.groups) for name in group.names}
     is_close = _are_close(ranked)

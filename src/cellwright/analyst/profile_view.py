@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Join, Oddity, SharedRows, TableProfile, Times, one_line
+from cellwright.analyst.profile import ColumnProfile, Join, Oddity, PairJoin, SharedRows, TableProfile, Times, one_line
 from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -87,13 +87,22 @@ def _pace(times: Times) -> str:
     return f" by {times.step}" if times.step else ""
 
 
-def join_words(join: Join) -> str:
+def join_words(join: Join | PairJoin) -> str:
     """Which columns join which tables, and how much of each side finds its match."""
-    left = f"{shown(join.left)}.{literal(join.left_column)}"
-    right = f"{shown(join.right)}.{literal(join.right_column)}"
-    covered = f"{join.left_coverage:.0%} of the left values found on the right, {join.right_coverage:.0%} of the right"
-    needs = f" once {' and '.join(_LEVELLED[need] for need in join.needs)}" if join.needs else ""
-    return f"{left} = {right}{needs}: {join.relation}, {covered} on the left"
+    match join:
+        case PairJoin():
+            lefts, rights, of, levelled = join.left_columns, join.right_columns, "pairs", ""
+        case Join():
+            lefts, rights, of = (join.left_column,), (join.right_column,), "values"
+            levelled = f" once {' and '.join(_LEVELLED[need] for need in join.needs)}" if join.needs else ""
+    left, right = f"{shown(join.left)}.{_together(lefts)}", f"{shown(join.right)}.{_together(rights)}"
+    covered = f"{join.left_coverage:.0%} of the left {of} found on the right, {join.right_coverage:.0%} of the right"
+    return f"{left} = {right}{levelled}: {join.relation}, {covered} on the left"
+
+
+def _together(columns: Sequence[str]) -> str:
+    named = ", ".join(map(literal, columns))
+    return named if len(columns) == 1 else f"({named})"
 
 
 def by_severity(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:

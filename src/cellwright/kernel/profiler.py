@@ -25,6 +25,7 @@ from cellwright.analyst.profile import (
     MAX_BYTES,
     MOST_ROWS,
     Join,
+    PairJoin,
     ParquetPlans,
     Profile,
     ProfileRequest,
@@ -133,13 +134,16 @@ def merge_profiles(profiles: Sequence[Profile]) -> Profile:
     """Profiles that were made one by one as one; what is between their tables is not known."""
     tables: list[TableProfile] = []
     joins: list[Join] = []
+    pairs: list[PairJoin] = []
     for profile in profiles:
         names = _free_names(profile.tables, {table.name for table in tables})
         tables += [replace(table, name=names[table.name]) for table in profile.tables]
         joins += [replace(join, left=names[join.left], right=names[join.right]) for join in profile.joins]
+        pairs += [replace(pair, left=names[pair.left], right=names[pair.right]) for pair in profile.pair_joins]
     return Profile(
         tables=tuple(tables),
         joins=tuple(joins),
+        pair_joins=tuple(pairs),
         skipped=tuple(skipped for profile in profiles for skipped in profile.skipped),
         notes=tuple(dict.fromkeys(note for profile in profiles for note in profile.notes)),
         shapes=tuple(shape for profile in profiles for shape in profile.shapes),

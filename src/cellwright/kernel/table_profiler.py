@@ -129,6 +129,10 @@ def told_as_tables(profile: Profile, fetched: Sequence[FetchedTable]) -> Profile
             replace(join, left=names.get(join.left, join.left), right=names.get(join.right, join.right))
             for join in profile.joins
         ),
+        pair_joins=tuple(
+            replace(pair, left=names.get(pair.left, pair.left), right=names.get(pair.right, pair.right))
+            for pair in profile.pair_joins
+        ),
         skipped=tuple(replace(each, path=_place(sources, each.path)) for each in profile.skipped),
     )
     return with_foreign_keys(told, _key_pairs(fetched, by_source))

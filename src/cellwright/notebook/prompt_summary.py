@@ -238,14 +238,16 @@ class _CellWriter:
         if outcome is None:
             return []
         lines = [f"error: {clip(outcome.error, _OUTPUT_TOKENS)}"] if outcome.error else []
-        if outcome.output:
+        output, code = outcome.output.strip(), self._cells[cell].code
+        # Words that stand in the code, as those of `mo.md`, are not told again.
+        if output and not (len(output) > _WORTH_CUTTING and output in code):
             lines.append(f"output: {clip(outcome.output, _OUTPUT_TOKENS)}")
         told = set(outcome.output.splitlines())
-        # What the output has told already, and what an import means, is not told again.
+        # What the output has told already, and what an import or a function means, is not told again.
         others = [
             (name, preview)
             for name, preview in outcome.variables.items()
-            if not set(preview.splitlines()) <= told and not preview.startswith("module ")
+            if not set(preview.splitlines()) <= told and not preview.startswith(("module ", f"{name}("))
         ]
         return lines + [f"{name} = {clip(preview, _OUTPUT_TOKENS // 4)}" for name, preview in others[:_NAMES_SHOWN]]
 

@@ -17,8 +17,9 @@ from cellwright_guest.profiling.kinds import Hints, type_column
 from cellwright_guest.profiling.meanings import words_of
 from cellwright_guest.profiling.odd_rows import describe_repeated_headers, find_repeated_headers, find_totals, odd_rows
 from cellwright_guest.profiling.oddities.dates import ends_before_starts
+from cellwright_guest.profiling.pair_joins import KeyedTable, find_pair_joins
 from cellwright_guest.profiling.raw import RawTable
-from cellwright_guest.profiling.records import LONGEST_NAME, Oddity, Profile, SkippedFile, TableProfile
+from cellwright_guest.profiling.records import LONGEST_NAME, Oddity, Profile, SkippedFile, TableProfile, Times
 from cellwright_guest.profiling.typed_column import TypedColumn
 from cellwright_guest.profiling.wording import cut
 
@@ -46,6 +47,9 @@ def profile_tables(
     return Profile(
         tables=tuple(table for table, _ in studied),
         joins=find_joins([(table.name, columns) for table, columns in studied], is_sampled=is_sampled),
+        pair_joins=find_pair_joins(
+            [KeyedTable(name=table.name, columns=columns, keys=table.keys) for table, columns in studied]
+        ),
         skipped=tuple(skipped),
         notes=tuple(notes),
     )
@@ -73,7 +77,12 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
         sampling=table.sampling,
         bytes=table.bytes,
         columns=tuple(
-            msgspec.structs.replace(one.column, null_pattern=cut(patterns.get(one.column.name, ""), 200), proof=proof)
+            msgspec.structs.replace(
+                one.column,
+                null_pattern=cut(patterns.get(one.column.name, ""), 200),
+                proof=proof,
+                times=_known_times(one.column.times, is_sampled=bool(table.sampling)),
+            )
             for one, proof in zip(columns, exact.proofs, strict=True)
         ),
         oddities=_in_order(table, oddities),
@@ -87,6 +96,13 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
         thousands=exact.thousands,
     )
     return told, columns
+
+
+def _known_times(times: Times | None, *, is_sampled: bool) -> Times | None:
+    """What is sure of when: rows that a sample passes over are no gaps, and its distances are none of the whole."""
+    if times is None or not is_sampled:
+        return times
+    return msgspec.structs.replace(times, gaps=(), missing_steps=0, interval_seconds=0.0)
 
 
 def type_columns(table: RawTable) -> list[TypedColumn]:

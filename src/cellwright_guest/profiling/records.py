@@ -300,6 +300,20 @@ class Join(_Record, frozen=True, kw_only=True):
     """What must be levelled on both sides first: spaces stripped, case folded, leading zeros dropped."""
 
 
+class PairJoin(_Record, frozen=True, kw_only=True):
+    """Two pairs of columns by which tables can be joined; the right one names each row of its table."""
+
+    left: str
+    """A table's name."""
+    left_columns: tuple[Name, Name]
+    right: str
+    right_columns: tuple[Name, Name]
+    left_coverage: Share
+    """Which part of the left one's distinct pairs occur in the right one: 0 to 1."""
+    right_coverage: Share
+    relation: Relation
+
+
 class ShapeColumn(_Record, frozen=True, kw_only=True):
     """A column as the head of a file shows it."""
 
@@ -335,6 +349,8 @@ class Profile(_Record, frozen=True, kw_only=True):
     tables: Annotated[tuple[TableProfile, ...], msgspec.Meta(max_length=1_000)] = ()
     joins: tuple[Join, ...] = ()
     """The best first."""
+    pair_joins: tuple[PairJoin, ...] = ()
+    """Of tables whose rows no single column names."""
     skipped: Annotated[tuple[SkippedFile, ...], msgspec.Meta(max_length=5_000)] = ()
     notes: tuple[str, ...] = ()
     """What was left out for its size, and the like."""

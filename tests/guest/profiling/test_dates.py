@@ -135,6 +135,13 @@ def test_a_column_of_dates_knows_its_step_and_its_gaps() -> None:
     assert column.times.gaps == ("2024-01-11 to 2024-01-15",)
 
 
+def test_rows_that_a_sample_passes_over_are_no_gaps() -> None:
+    texts = [f"2024-01-{day:02d}" for day in (*range(1, 11), *range(16, 31))]
+    [column] = profiled({"value": texts}, sampling="every 2nd of 50 rows").columns
+    assert column.times is not None and (column.times.first, column.times.last) == ("2024-01-01", "2024-01-30")
+    assert (column.times.step, column.times.missing_steps, column.times.gaps) == ("day", 0, ())
+
+
 def test_weekends_are_no_gaps_in_working_days() -> None:
     working = [day for place, day in enumerate(days(60)) if place % 7 < 5]
     column = column_of(working)

@@ -107,3 +107,30 @@ def test_a_rank_joins_nothing_however_well_it_fits() -> None:
 
 def test_tables_of_one_shape_are_stacked_not_joined() -> None:
     assert profile(raw_table(_customers(), name="north"), raw_table(_customers(30), name="south")).joins == ()
+
+
+def _panel(measure: str, *, countries: str = "ABCDE", is_named: str = "year") -> dict[str, list[str | None]]:
+    """A figure for each country and year: neither names a row alone."""
+    rows = [(country, year) for country in countries for year in range(2000, 2010)]
+    return {"country": [one for one, _ in rows], is_named: [str(year) for _, year in rows], measure: normal(len(rows))}
+
+
+def test_tables_whose_rows_only_a_pair_of_columns_names_are_joined_by_the_pair() -> None:
+    emissions = raw_table(_panel("co2", countries="ABCDEFGH"), name="emissions")
+    (join,) = profile(emissions, raw_table(_panel("income"), name="incomes")).pair_joins
+    assert (join.left, join.left_columns) == ("emissions", ("year", "country"))
+    assert (join.right, join.right_columns) == ("incomes", ("year", "country"))
+    assert (join.left_coverage, join.right_coverage, join.relation) == (0.625, 1.0, "one-to-one")
+
+
+def test_the_table_whose_rows_a_pair_names_is_on_the_right() -> None:
+    visits = {name: [*texts, *texts] for name, texts in _panel("visits").items()}
+    (join,) = profile(raw_table(_panel("income"), name="incomes"), raw_table(visits, name="visits")).pair_joins
+    assert (join.left, join.right, join.relation) == ("visits", "incomes", "many-to-one")
+
+
+def test_tables_of_one_shape_or_with_other_names_or_values_have_no_pair() -> None:
+    panel, other = raw_table(_panel("co2"), name="a"), raw_table(_panel("co2", countries="FGHIJ"), name="b")
+    assert profile(panel, other).pair_joins == ()
+    assert profile(panel, raw_table(_panel("income", is_named="season"), name="b")).pair_joins == ()
+    assert profile(panel, raw_table(_panel("income", countries="VWXYZ"), name="b")).pair_joins == ()

@@ -62,6 +62,15 @@ def test_rows_of_many_files_are_sampled_over_all_of_them(folder: Path) -> None:
     assert tables[0].sampling == "one in 10 of 5,000 rows in 5 files"
 
 
+def test_a_large_file_among_small_ones_gets_the_time_and_the_rows(folder: Path) -> None:
+    for number in range(9):
+        (folder / f"{'abcdefghi'[number]}_small.csv").write_text(f"x{number},y\n1,2\n")
+    (folder / "a_large.csv").write_text("n,m\n" + "".join(f"{row},{row % 7}\n" for row in range(30_000)))
+    tables, _, _ = read("data", most_rows=31_000)
+    large = next(table for table in tables if table.name == "a_large")
+    assert (large.rows, large.looked_at, large.is_counted) == (30_000, 30_000, True)
+
+
 def test_files_of_other_formats_and_folders_stand_beside_each_other(folder: Path) -> None:
     (folder / "deep" / "deeper").mkdir(parents=True)
     (folder / "a.csv").write_text(month(1))

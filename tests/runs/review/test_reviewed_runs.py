@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
-from cellwright.testing import CallTool
+from cellwright.testing import CallTool, Tokens
 from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
@@ -106,8 +107,37 @@ async def test_a_fixer_that_does_nothing_leaves_it_partial_with_the_finding_befo
         assert delivery.problems[1].startswith("The total is 580. Rows of totals are summed as well: it is 290.")
         assert "580 instead of 290" in delivery.problems[1]
         assert delivery.proof == ""
+        # Asked again, it would say the same again.
+        assert sum("You mend a reactive marimo notebook" in each for each in factory.prompts()) == 1
+        assert "Nothing was changed to mend what the review showed: It is fine." in delivery.caveats
         report = await anyio.Path(delivery.report).read_text()
         assert report.index("580 instead of 290") < report.index('id="headline"')
+
+
+async def test_a_computation_that_answers_another_question_than_the_goals_is_set_aside_by_the_reviewer_and_told(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        cells = (
+            create(READ, "read"),
+            create(WRONG, "total"),
+            create("def test_total():\n    assert total > 0", "check"),
+        )
+        factory.script(
+            replace(at_once(apply(*cells), finish("The amounts sum to {total}.")), tokens=Tokens(input_tokens=9_000))
+        )
+        why = "It names a region, and the goal is about all of them."
+        testbed.provider.when(REVIEWER, review(mistaken=[{"number": 1, "why": why}]))
+        goal = factory.goal(words="Which region has the highest amount?", **_prepare(project, sales=PLAIN))
+        delivery = await factory.deliver(goal)
+        assert (delivery.why, delivery.status) == ("", "done")
+        [judged] = delivery.reviewed
+        assert (judged.standing, judged.finding.by, judged.finding.kind) == ("not shown", "code", "second-opinion")
+        assert f"{judged.finding.found} A reviewer: {why}" in delivery.caveats
+        assert delivery.second_opinion == f"Not computed twice: {why}"
+        [asked] = [each for each in factory.prompts() if "You look over a marimo notebook" in each]
+        assert judged.finding.found in asked, asked[asked.find("what code found") :][:400]
+        assert not any("You mend a reactive marimo notebook" in each for each in factory.prompts())
 
 
 @pytest.mark.slow

@@ -27,6 +27,8 @@ class GroupReading:
     """Columns to group by."""
 
     by: tuple[NamedColumn, ...] = ()
+    lost: str = ""
+    """What it groups by without the data saying which rows are of which: `weather`."""
     is_lowest: bool = False
     is_of_each: bool = False
     """Of a share: a column is named without `by` or `per`, so its values are the parts."""
@@ -43,6 +45,7 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
     base = table_of(found.quantity)
     notes: list[str] = []
     placed: list[tuple[int, NamedColumn]] = []
+    lost = ""
     for mention in sentence.mentions.columns:
         if sentence.absorbed.intersection(mention.at) or found.places.intersection(mention.at):
             continue
@@ -58,8 +61,12 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
     for mention in sentence.mentions.tables:
         if mention.at[0] in skipped or found.places.intersection(mention.at):
             continue
-        if _table_groups(kind, sentence, mention, found) and (name := group_column(sentence, mention, base)):
+        if not _table_groups(kind, sentence, mention, found):
+            continue
+        if name := group_column(sentence, mention, base):
             placed.append((mention.at[0], name))
+        else:
+            lost = lost or mention.said
     if kind == "groups" and is_one_against_rest(sentence, filters):
         alone = [each for each in filters.placed if isinstance(each.filter, ValueFilter)]
         placed += [(99, each.filter.column) for each in alone]
@@ -79,7 +86,7 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
             sentence.lead(each.at[0]) in GROUPERS for each in sentence.mentions.columns if each.known.name in by
         )
     )
-    return GroupReading(by=by, is_lowest=_is_lowest(sentence, found), is_of_each=is_of_each, notes=notes)
+    return GroupReading(by=by, lost=lost, is_lowest=_is_lowest(sentence, found), is_of_each=is_of_each, notes=notes)
 
 
 def _thing(sentence: Sentence) -> NamedColumn | None:

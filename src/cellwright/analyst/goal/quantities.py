@@ -7,9 +7,7 @@ from cellwright.analyst.goal.filters import FilterReading, is_flag_group
 from cellwright.analyst.goal.measures import QuantityReading, any_money, choose_aggregate, measure_mentions, of_measure
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention
 from cellwright.analyst.goal.question import Quantity, QuestionKind
-from cellwright.analyst.goal.question_vocabulary import (
-    SHARE,
-)
+from cellwright.analyst.goal.question_vocabulary import KINDS, SHARE
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.profile import TableProfile
@@ -75,8 +73,14 @@ def default_quantity(kind: QuestionKind, sentence: Sentence, table: TableProfile
 
 
 def group_column(sentence: Sentence, mention: TableMention, base: str) -> NamedColumn | None:
-    """The column by which a table's things are told apart: the one of the rows themselves, a name, or a key."""
+    """The column by which a table's things are told apart: the one of the rows themselves, a name, or a key.
+
+    Of `which kind of plane`, the one that says the kind.
+    """
     names = sentence.names
+    if sentence.is_kind(mention.at[0]):
+        kinds = (known for known in names.of_table(mention.table.name) if KINDS.intersection(known.parts))
+        return next((known.name for known in kinds if known.role == "group"), None)
     own = [known for known in mention.columns if known.table.name == base and known.role != "time"]
     said = [known for known in own if known.role == "group"]
     label = names.label_of(mention.table.name)

@@ -189,6 +189,9 @@ def _composed(
         why = f"The goal divides by {ratio[:60]}, which the analyst does not do: it counts, adds up and averages."
         return decline(why, sentence, names, what="it", quantity=found.quantity)
     groups = read_groups(kind, sentence, filters, found)
+    if groups.lost:
+        why = f"The data does not say which rows are of which {groups.lost[:60]}."
+        return decline(why, sentence, names, quantity=found.quantity)
     time = choose_time(kind, sentence, groups.tables | filters.tables, base)
     if isinstance(time, str):
         return decline(time, sentence, names, quantity=found.quantity)

@@ -49,6 +49,7 @@ EVENTS: Final = words_in(
     "bestellen kaufen spent spend",
 )
 """What customers do in a table of orders."""
+KINDS: Final = words_in("kind kinds type types sort sorts category categories class classes")
 THINGS: Final = words_in(
     "flights trips rides journeys games matches races sessions visits calls tickets orders shipments deliveries",
     "accidents incidents crimes fluge fahrten spiele besuche anrufe bestellungen",

@@ -18,7 +18,15 @@ from cellwright.analyst.goal.mentions import (
     find_mentions,
 )
 from cellwright.analyst.goal.number_words import NumberMention, find_numbers, find_top
-from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, COUNTED_MOST, GROUPERS, MOST, RANKERS
+from cellwright.analyst.goal.question_vocabulary import (
+    ADJECTIVES,
+    ARTICLES,
+    COUNTED_MOST,
+    GROUPERS,
+    KINDS,
+    MOST,
+    RANKERS,
+)
 from cellwright.analyst.goal.request import DateRange
 from cellwright.analyst.goal.spelling import correct_spelling
 from cellwright.analyst.goal.time_words import TimeReading, find_time, read_spans, read_steps, years_covered
@@ -83,15 +91,26 @@ class Sentence:
             or (self.words[at].folded in ARTICLES and self.words[at].folded not in {"each", "every"})
             or self._is_value(at)
             or self.is_modifier(at)
+            or self._says_kind(at)
         ):
             at -= 1
         return self.words[at].folded if at >= 0 else ""
 
     def is_modifier(self, place: int) -> bool:
         """Whether a table's word only says of what the column behind it is: `customer segment`."""
-        is_table = any(place in each.at for each in self.mentions.tables)
-        nouns = (each for each in self.mentions.columns if not each.is_meant)
-        return is_table and any(place + 1 == each.at[0] for each in nouns)
+        tables = [each.table.name for each in self.mentions.tables if place in each.at]
+        nouns = [each.known for each in self.mentions.columns if not each.is_meant and place + 1 == each.at[0]]
+        # `weather delays departures`: a verb, where the delays are not of the weather.
+        return any(self.names.is_reachable(known.table.name, table) for known in nouns for table in tables)
+
+    def is_kind(self, place: int) -> bool:
+        """Whether kinds of what is named are meant, not each of them: `which kind of weather`."""
+        return place > 0 and self._says_kind(place - 1)
+
+    def _says_kind(self, place: int) -> bool:
+        said = {"of": place - 1}.get(self.words[place].folded, place)
+        is_followed = said + 1 < len(self.words) and self.words[said + 1].folded == "of"
+        return is_followed and said >= 0 and self.words[said].folded in KINDS and said not in self.mentions.used
 
     def _is_value(self, place: int) -> bool:
         return any(place in value.at for value in self.mentions.values)

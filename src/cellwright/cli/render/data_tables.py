@@ -44,9 +44,9 @@ def profile(found: Profile) -> None:
     console = _console()
     for table in found.tables:
         _table(table, console)
-    if found.joins:
+    if joins := [*found.pair_joins, *found.joins]:
         console.print("[bold]Joins[/]")
-        for join in found.joins:
+        for join in joins:
             console.print(f"  {escape(join_words(join))}", soft_wrap=True)
     for skipped in found.skipped:
         render.people.print(

@@ -25,6 +25,7 @@ from cellwright.runs.review.findings import Finding, JudgedFinding, ReviewQuesti
 from cellwright.runs.review.judging import holds, judge_again, judge_findings
 from cellwright.runs.review.reviewer import (
     REVIEWER,
+    Mistaken,
     bounded,
     is_asked,
     is_independent,
@@ -32,6 +33,7 @@ from cellwright.runs.review.reviewer import (
     parse_review,
     reviewing,
 )
+from cellwright.runs.review.second_opinion import KIND as SECOND_OPINION
 from cellwright.runs.review.second_opinion import SecondOpinion
 
 FIXER: Final = "fixer"
@@ -60,6 +62,8 @@ class ReviewStage:
         self._remarks: tuple[str, ...] = ()
         self._agrees = False
         self._second: SecondOpinion | None = None
+        self._mistaken: dict[str, str] = {}
+        """What code found and a reviewer refuted → why."""
         self._tokens = 0
         self._asked = 0
 
@@ -89,7 +93,7 @@ class ReviewStage:
             )
 
         seen = await self._flow.step(f"look over by code {number}", look, returns=CodeReview)
-        self._second = seen.second
+        self._second = self._unrefuted(seen.second)
         if seen.questions != self._questions:
             self._questions = seen.questions
             await self._flow.tell(QuestionsRaised(questions=self._questions))
@@ -100,7 +104,13 @@ class ReviewStage:
                 self._findings[place] = mended = replace(each, standing="mended", error="")
                 await self._flow.tell(FindingJudged(number=place + 1, judged=mended))
         known = {each.finding.shows for each in self._findings}
-        await self._tell([each for each in seen.judged if each.finding.shows not in known])
+        new = [each for each in seen.judged if each.finding.shows not in known]
+        await self._tell([each for each in new if each.finding.found not in self._mistaken])
+
+    def _unrefuted(self, opinion: SecondOpinion) -> SecondOpinion:
+        """The same; one that answers another question than the goal's is none."""
+        why = self._mistaken.get(opinion.finding.found) if opinion.finding is not None else None
+        return opinion if why is None else SecondOpinion(status="not computed", says=f"{_NOT_TWICE[:-1]}: {why}")
 
     # ── a reviewer ──
 
@@ -142,6 +152,7 @@ class ReviewStage:
         if report.outcome != "finished":
             self._remarks = (*self._remarks, f"The review did not come to its end: {report.why}")
         handed = parse_review(report.review)
+        await self._set_aside(handed.mistaken)
         self._remarks = (*self._remarks, *(each for each in handed.remarks if each not in self._remarks))
         editor = self._workspace.editor
 
@@ -158,6 +169,20 @@ class ReviewStage:
         known = {each.finding.shows for each in self._findings}
         await self._tell([each for each in judged.findings if each.finding.shows not in known])
 
+    async def _set_aside(self, refuted: Sequence[Mistaken]) -> None:
+        """A second computation that answers another question shows nothing; it is told, with who says so."""
+        listed = dict(enumerate(self.shown, 1))
+        for each in refuted:
+            judged = listed.get(each.number)
+            if judged is None or judged.finding.kind != SECOND_OPINION:
+                continue
+            place = self._findings.index(judged)
+            self._findings[place] = aside = replace(judged, standing="not shown", error=f"A reviewer: {each.why}")
+            self._mistaken[judged.finding.found] = each.why
+            await self._flow.tell(FindingJudged(number=place + 1, judged=aside))
+        if self._second is not None:
+            self._second = self._unrefuted(self._second)
+
     async def _tell(self, new: Sequence[JudgedFinding]) -> None:
         first = len(self._findings) + 1
         self._findings += new
@@ -171,6 +196,7 @@ class ReviewStage:
         for each in self.shown:
             lines += [f"- {each.fails}", "  This must hold afterwards:"]
             lines += [f"      {line}" for line in each.finding.shows.strip().splitlines()]
+        lines.append("Where that asks for something else than the goal does, change nothing, and say so in `summary`.")
         return Task(id=name, title="Mend what the review showed", todo="\n".join(lines), role=FIXER)
 
     async def judge_again(self, number: int, task: str) -> None:
@@ -196,7 +222,7 @@ class ReviewStage:
         order = {"shown": 0, "mended": 1, "not shown": 2}
         reviewed = tuple(sorted(self._findings, key=lambda each: order[each.standing]))
         fails = [each.fails for each in self.shown]
-        doubts = [f"A reviewer says, but nothing shows: {each.finding.says}" for each in reviewed if _is_doubt(each)]
+        doubts = [_doubt(each) for each in reviewed if _is_doubt(each)]
         checks = tuple(_check(number, each) for number, each in enumerate(self._findings, 1) if not _is_doubt(each))
         by_code = self._second.says if self._second is not None else ""
         second = self.opinion or (_AGREES if self._agrees and not self.shown else by_code)
@@ -219,6 +245,12 @@ class ReviewStage:
 
 def _is_doubt(judged: JudgedFinding) -> bool:
     return judged.standing == "not shown"
+
+
+def _doubt(judged: JudgedFinding) -> str:
+    if judged.finding.by == "code":
+        return f"{judged.finding.found} {judged.error}"
+    return f"A reviewer says, but nothing shows: {judged.finding.says}"
 
 
 def _check(number: int, judged: JudgedFinding) -> DeliveredCheck:

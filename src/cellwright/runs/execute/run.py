@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from typing import Final
 
 import anyio
@@ -450,14 +451,29 @@ class Run:
                 return over
             if not self._review.shown or not self._can_be_repaired():
                 return None
+            before = await self._made(f"before review {self._round}.{number}")
             await self._adopt(self._plan.with_task(self._review.repair(f"review-{self._round}-{number}")))
             if (over := await self.build()) is not None or not self._has_plan:
                 return over
+            mend = self._plan.tasks[-1]
+            if mend.status == "done" and await self._made(f"after review {self._round}.{number}") == before:
+                # Asked again it would say the same again.
+                self._review.remark(f"Nothing was changed to mend what the review showed: {mend.note}")
+                return None
             await self._fill_again()
             if (over := await self.check()) is not None or not self._has_plan:
                 return over
             await self._review.judge_again(number, self._plan.tasks[-1].id)
         return None
+
+    async def _made(self, step: str) -> str:
+        """What has been made so far, cells and answer, as one short text to compare."""
+
+        async def work() -> str:
+            codes = [cell.code for cell in self._workspace.editor.notebook.document.cells]
+            return sha256("\0".join([self._used.template or self._used.answer, *codes]).encode()).hexdigest()
+
+        return await self._flow.step(step, work)
 
     async def _look_over(self) -> RunEnd | None:
         if self._worker is None or self._worker.who != "models":

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import shorten
 from typing import Final
 
 from cellwright.notebook.source_text import literal
@@ -23,6 +24,7 @@ _NUMBER: Final = re.compile(
 _SCALES: Final = {"k": 1e3, "thousand": 1e3, "M": 1e6, "million": 1e6, "billion": 1e9}
 _DATES: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}:\d{2}\b|\bp\s*[<=>]\s*[\d.]+")
 _SENTENCE_END: Final = re.compile(r"[.!?:;]\s+|\n+")
+_LONG_CLAIM: Final = 300
 MEANINGFUL_DIGITS: Final = 3
 """A figure with fewer is met by chance too easily."""
 
@@ -62,6 +64,11 @@ class AnswerText:
     text: str
     template: str
     figures: tuple[AnswerFigure, ...]
+
+    @property
+    def claim(self) -> str:
+        """What it says, cut where it is long."""
+        return f"The answer says: {shorten(self.text, _LONG_CLAIM, placeholder=' …')}"
 
     @property
     def code(self) -> str:

@@ -115,7 +115,7 @@ def _finding(trap: FigureTrap, figure: AnswerFigure, found: Any, answer: AnswerT
         f"{figure.text} is the {found['name']} in {trap.table.reading.path} {trap.says}; without that it is {instead}."
     )
     return Finding(
-        claim=f"The answer says: {answer.text.strip()}",
+        claim=answer.claim,
         found=says,
         shows=comparing_code([figure], clean, says, answer),
         by="code",

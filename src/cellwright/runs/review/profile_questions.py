@@ -84,7 +84,7 @@ def quality_finding(profile: Profile, answer: AnswerText) -> Finding | None:
         f"_said = {answer.code}\nassert any(_word in _said.casefold() for _word in {sorted(words)!r}), {literal(says)}"
     )
     return Finding(
-        claim=f"The answer says: {answer.text.strip()}",
+        claim=answer.claim,
         found=says,
         shows=code,
         by="code",

@@ -33,6 +33,15 @@ _FINISH: Final = "finish"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mistaken:
+    """Something that code found, and that answers another question than the goal's."""
+
+    number: int
+    """As it was listed, from 1."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerReport:
     """What a reviewer handed in."""
 
@@ -42,6 +51,7 @@ class ReviewerReport:
     second: str = ""
     """Code that works out the answer's figure another way and asserts that it agrees; empty: none."""
     remarks: tuple[str, ...] = ()
+    mistaken: tuple[Mistaken, ...] = ()
 
 
 _REPORT: Final = TypeAdapter(ReviewerReport)
@@ -55,6 +65,12 @@ class _Finding(BaseModel):
     shows: Annotated[str, Field(max_length=_CODE, description="Python whose assert fails because of it.")]
 
 
+class _Mistaken(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    number: Annotated[int, Field(ge=1, description="Of what code found.")]
+    why: Annotated[str, Field(min_length=1, max_length=_LONG, description="Which other question it answers.")]
+
+
 def review_tool() -> Tool:
     """The reviewer's own way to finish."""
 
@@ -66,6 +82,7 @@ def review_tool() -> Tool:
             str, Field(max_length=_CODE, description="Python that works the figure out another way, and asserts.")
         ] = "",
         remarks: Annotated[list[str], Field(max_length=_MOST_REMARKS)] = [],  # noqa: B006
+        mistaken: Annotated[list[_Mistaken], Field(max_length=MOST_FINDINGS)] = [],  # noqa: B006
     ) -> ToolResult:
         """Hand in what you found; nothing comes after this."""
         found = ReviewerReport(
@@ -73,6 +90,7 @@ def review_tool() -> Tool:
             findings=tuple(Finding(**each.model_dump()) for each in findings),
             second=second,
             remarks=tuple(each[:_LONG] for each in remarks),
+            mistaken=tuple(Mistaken(number=each.number, why=each.why) for each in mistaken),
         )
         review = _REPORT.dump_python(found, mode="json")
         return Done(text="Handed in.", value={"summary": reading, "answer": "", "review": review}, ends=True)
@@ -131,11 +149,12 @@ def reviewing(context: AgentContext, role: Role) -> AgentContext:
 def notes_for(answer: str, questions: Sequence[ReviewQuestion], shown: Sequence[Finding]) -> tuple[Note, ...]:
     """What it is given besides goal, notebook and data."""
     notes = [Note(name="the answer", text=answer or "None was given.")]
+    if shown:
+        lines = [f"{number}. {each.says}" for number, each in enumerate(shown, 1)]
+        notes.append(Note(name="what code found already", text="\n".join(lines)))
     if questions:
         lines = [f"- {each.says}{f' (settled: {each.settled})' if each.settled else ''}" for each in questions]
         notes.append(Note(name="what the data raises", text="\n".join(lines)))
-    if shown:
-        notes.append(Note(name="what code found already", text="\n".join(f"- {each.says}" for each in shown)))
     return tuple(notes)
 
 

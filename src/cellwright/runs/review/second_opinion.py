@@ -308,7 +308,7 @@ def _agrees(second: SecondFigure, reading: FigureReading, shown: str) -> SecondO
 def _differs(answer: AnswerText, second: SecondFigure, shown: str, code: str) -> SecondOpinion:
     found = f"Computed another way, as {second.computed_as} from {_files(second)}, it is {shown}."
     finding = Finding(
-        claim=f"The answer says: {answer.text.strip()}",
+        claim=answer.claim,
         found=found,
         shows=code,
         by="code",

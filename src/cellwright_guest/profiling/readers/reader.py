@@ -208,11 +208,14 @@ def read_tables(question: ProfileRequest) -> Found:
     started = monotonic()
     sources, skipped, notes = list_sources(question.paths, question.most_files)
     tables = list[raw.RawTable]()
-    for number, source in enumerate(sources):
+    in_all = bytes_left = max(1, sum(source.size_bytes for source in sources))
+    for source in sources:
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
-        seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
+        seconds = max(_LEAST_SECONDS, left * source.size_bytes / max(1, bytes_left))
+        bytes_left -= source.size_bytes
         there = replace(source, groups=question.groups.get(source.shown))
-        found, refused, remarks = read_source(there, _budget_for(question, seconds, len(sources)))
+        budget = _budget_for(question, seconds, len(sources), source.size_bytes / in_all)
+        found, refused, remarks = read_source(there, budget)
         tables.extend(found)
         skipped.extend(refused)
         notes.extend(remarks)
@@ -220,14 +223,16 @@ def read_tables(question: ProfileRequest) -> Found:
     return name_apart(gather(tables, question.most_rows)), skipped, notes
 
 
-def _budget_for(question: ProfileRequest, seconds: float, files: int) -> raw.ReadBudget:
+def _budget_for(question: ProfileRequest, seconds: float, files: int, part: float) -> raw.ReadBudget:
+    """What one of some files may cost, the larger the more: `part` is its size in that of all."""
     whole = raw.ReadBudget(
         most_rows=question.most_rows, most_columns=question.most_columns, until=monotonic() + seconds
     )
     if files == 1:
         return whole
-    most_rows = max(min(question.most_rows, 20_000), 2 * question.most_rows // files)
-    return replace(whole, most_rows=most_rows, most_bytes=max(whole.most_bytes // files, 8 << 20))
+    most_rows = max(min(question.most_rows, 20_000), 2 * question.most_rows // files, int(question.most_rows * part))
+    most_bytes = max(whole.most_bytes // files, 8 << 20, int(whole.most_bytes * part / 2))
+    return replace(whole, most_rows=most_rows, most_bytes=most_bytes)
 
 
 def read_source(source: raw.SourceFile, budget: raw.ReadBudget) -> Found:
