@@ -149,6 +149,17 @@ def test_a_join_says_what_must_be_levelled_first() -> None:
     assert 'join hens."breed" = breeds."breed" once stripped and without leading zeros: many-to-one' in text
 
 
+def test_files_that_a_person_named_are_told_at_length_and_the_others_in_a_line() -> None:
+    tables = (a_table("hens", a_measure("eggs")), a_table("breeds", a_category("breed")), a_table("feed"))
+    profile = Profile(tables=tables, joins=(a_join("hens", "breed", "breeds", "breed"),))
+    text = profile_text(profile, tokens=3_000, goal=ABOUT_EGGS, named=["feed.csv", "hens.csv"])
+    told = [line for line in text.splitlines() if line.startswith("  read: ")]
+    assert [line.split('"')[1] for line in told] == ["hens.csv", "feed.csv"]
+    assert 'pd.read_csv("breeds.csv"' in text and 'join hens."breed"' in text
+    whole = profile_text(profile, tokens=3_000, goal=ABOUT_EGGS, named=["."])
+    assert whole.count("  read: ") == 3
+
+
 def test_a_join_by_two_columns_names_both_sides_pairs() -> None:
     pair = PairJoin(
         left="hens", left_columns=("year", "breed"), right="breeds", right_columns=("Year", "breed"),

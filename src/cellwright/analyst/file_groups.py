@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
@@ -23,6 +24,8 @@ from cellwright.analyst.profile import (
     spoken,
 )
 
+_FEW_NAMED = 3
+"""So few files that a person named are all told at length; of a folder, those that speak of the goal."""
 _NEAR = 3
 """So many columns more or less make no other table of a file that is named like the others."""
 _LEAST_OF_ONE_SHAPE = 3
@@ -67,25 +70,37 @@ class RankedGroups:
     """What the goal is about."""
     is_relevant: tuple[bool, ...] = ()
     """One for each: it speaks of the goal, or is joined to one that does; none does where nothing is spoken of."""
+    is_named: bool = False
+    """Those that a person named are the relevant ones, and no other is, however few there are."""
 
 
-def rank_groups(profile: Profile, goal: str = "") -> RankedGroups:
-    """The files of a profile in groups."""
+def rank_groups(profile: Profile, goal: str = "", named: Collection[str] = ()) -> RankedGroups:
+    """The files of a profile in groups; `named`: files and folders that a person named for the goal."""
     words = goal_words(goal)
     found = [*(_of_shape(shape, profile, words) for shape in profile.shapes), *_of_tables(profile, words)]
     scores = score_files(words, [said for _, said in found])
     # Where only some files were read closely, those are the ones: the cage has seen more of them than stands here.
     best = {at for at, (group, _) in enumerate(found) if group.table} if profile.shapes else set(relevant(scores))
-    named = frozenset[str]().union(*(found[at][0].names for at in best))
+    spoken_of = frozenset[str]().union(*(found[at][0].names for at in best))
     ends = [{join.left, join.right} for join in key_joins(profile)]
-    partners = frozenset[str]().union(*(pair for pair in ends if pair & named))
+    partners = frozenset[str]().union(*(pair for pair in ends if pair & spoken_of))
     is_relevant = [at in best or bool(group.names & partners) for at, (group, _) in enumerate(found)]
+    is_chosen = [any(_is_in(path, named) for path in group.paths) for group, _ in found]
+    is_named = any(is_chosen) and not all(is_chosen)
+    if is_named:
+        both = [chosen and spoken_of for chosen, spoken_of in zip(is_chosen, is_relevant, strict=True)]
+        is_relevant = both if sum(is_chosen) > _FEW_NAMED and any(both) else is_chosen
     order = sorted(range(len(found)), key=lambda at: (not is_relevant[at], -scores[at]))
     return RankedGroups(
         groups=tuple(found[at][0] for at in order),
         words=words,
         is_relevant=tuple(is_relevant[at] for at in order),
+        is_named=is_named,
     )
+
+
+def _is_in(path: str, named: Collection[str]) -> bool:
+    return any(PurePosixPath(path).is_relative_to(each) for each in named)
 
 
 def key_joins(profile: Profile) -> list[Join | PairJoin]:

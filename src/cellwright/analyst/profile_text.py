@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
@@ -68,13 +68,14 @@ _FEW_NEGATIVE: Final = 0.1
 _DESCRIBED_COLUMNS: Final = {Detail.SOME: 20, Detail.MOST: 80}
 
 
-def profile_text(profile: Profile, *, tokens: int, goal: str = "") -> str:
+def profile_text(profile: Profile, *, tokens: int, goal: str = "", named: Collection[str] = ()) -> str:
     """The profile in words, within so many tokens.
 
     Many files begin with a tree of their folders. Then every file, or group of one shape, has a line; what is left is
-    spent on those that speak of the goal, or on all where none does. What did not fit is counted.
+    spent on those that a person `named`, else on those that speak of the goal, or on all where none does. What did not
+    fit is counted.
     """
-    ranked = rank_groups(profile, goal)
+    ranked = rank_groups(profile, goal, named)
     tree = folder_tree(profile, ranked, tokens=int(tokens * _TREE_SHARE))
     tail = clip("\n".join(_tail(profile, ranked)), int(tokens * _TAIL_SHARE))
     texts = _fitting(ranked, tokens - estimate_tokens(tree) - estimate_tokens(tail) - 2)
@@ -117,8 +118,8 @@ def _steps(ranked: RankedGroups, tokens: int, spent: int) -> Iterator[tuple[Deta
 
 
 def _are_close(ranked: RankedGroups) -> Sequence[bool]:
-    """Which are told at length: of many only those that speak of the goal, where some do."""
-    is_choice = len(ranked.groups) > FEW_FILES and any(ranked.is_relevant)
+    """Which are told at length: those that a person named, or of many those that speak of the goal, where some do."""
+    is_choice = ranked.is_named or (len(ranked.groups) > FEW_FILES and any(ranked.is_relevant))
     return ranked.is_relevant if is_choice else [True] * len(ranked.groups)
 
 
@@ -142,10 +143,12 @@ def _worth_telling(profile: Profile, ranked: RankedGroups) -> list[Join | PairJo
     """Joins of tables that are told at length, by a key of one of them; files of one shape are stacked, not joined."""
     place = {name: at for at, group in enumerate(ranked.groups) for name in group.names}
     is_close = _are_close(ranked)
+    # What is beside a file that a person named may be needed to read it.
+    least = 1 if ranked.is_named else 2
     return [
         join
         for join in key_joins(profile)
-        if place[join.left] != place[join.right] and is_close[place[join.left]] and is_close[place[join.right]]
+        if place[join.left] != place[join.right] and least <= is_close[place[join.left]] + is_close[place[join.right]]
     ]
 
 

@@ -508,7 +508,8 @@ async def _data_context(context: ToolContext, named: Sequence[DataFile]) -> Data
 
     data, others = await anyio.to_thread.run_sync(find)
     names = [file.place for file in others]
-    return DataContext(data, context.profiler, others=names) if data or others else None
+    given = [file.place for file in first.values()]
+    return DataContext(data, context.profiler, others=names, named=given) if data or others else None
 
 
 async def _missing_exchanges(context: ToolContext, project: Path) -> str:

@@ -147,6 +147,8 @@ class DataContext:
     """None once it has failed: it would fail, and cost as much, in every step."""
     others: Sequence[str] = ()
     """Files that are not looked into, by name."""
+    named: Sequence[str] = ()
+    """Files and folders that a person named for the goal: they are told at length, others in a line."""
     _latest: Profile | None = None
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
@@ -172,7 +174,7 @@ class DataContext:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
         begun = clip("\n\n".join(previews), room // 2 if profile else room)
         left = room - estimate_tokens(begun) - 1
-        told = profile_text(profile, tokens=left, goal=onlooker.goal) if profile else ""
+        told = profile_text(profile, tokens=left, goal=onlooker.goal, named=self.named) if profile else ""
         text = "\n\n".join(filter(None, (told, begun)))
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
