@@ -189,6 +189,19 @@ def test_what_else_was_answered_is_said_where_there_is_room_for_it() -> None:
     assert text.startswith("It is 5.\n```\nx = 5\n```\n")
 
 
+def test_an_answer_of_which_the_first_screen_says_a_part_only_is_there_whole_and_in_order() -> None:
+    ranking = "; ".join(f"sector {number} fell {number}.5 % and was back in May 20{number}" for number in range(10, 30))
+    answer = f"Construction lost most. All of them, by share lost: {ranking}.\n\nThe file ends in 2015."
+    text = report_text(delivered(answer))
+    assert text.startswith(f"{answer}\n\ncost ")
+    long = f"Of all sectors, {ranking}. The file ends in 2015."
+    assert report_text(delivered(long)).startswith(f"{delivered(long).headline}\n\n{long}\n\ncost ")
+    stopped = replace(delivered(long), status="partial", why="Out of budget.")
+    assert report_text(stopped).splitlines()[2:4] == ["Partly done: Out of budget.", long]
+    endless = f"Construction lost most. All: {ranking * 5}. The file ends in 2015."
+    assert report_text(delivered(endless)).startswith("Construction lost most.\n- The file ends in 2015.\n\ncost ")
+
+
 def test_numbers_are_drawn_as_bars_or_in_one_line() -> None:
     assert bar_lines([("a", 1.0), ("long label", 2.0)], 2) == [
         "a           ████████████              1",

@@ -57,8 +57,9 @@ def finish_tool(editor: NotebookEditor) -> Tool:
         answer: Annotated[
             str,
             Field(
-                description="In the form that was asked for. Figures as fields over the notebook's variables, filled "
-                "for you: `{mean:.2f}`, `{df.shape[0]}`, `{by_year[2024]:,}`, `{t.loc['a','b']:.1%}`. No calls."
+                description="In the form that was asked for, begun with a short sentence that answers. Figures as "
+                "fields over the notebook's variables, filled for you: `{mean:.2f}`, `{df.shape[0]}`, "
+                "`{by_year[2024]:,}`, `{t.loc['a','b']:.1%}`. No calls."
             ),
         ] = "",
         summary: Annotated[str, Field(description="How it was found, in a sentence or two.")] = "",

@@ -21,6 +21,7 @@ SAYS: Final[Mapping[DeliveryStatus, str]] = {
 
 _MOST_LINES: Final = 12
 _LONGEST_LINE: Final = 400
+_LONG_ANSWER: Final = 4_000
 _BAR_WIDTH: Final = 24
 _LABEL_WIDTH: Final = 24
 _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
@@ -28,42 +29,54 @@ _HEIGHTS: Final = "▁▂▃▄▅▆▇█"
 
 
 def report_text(delivery: Delivery) -> str:
-    """The first screen of the report for a terminal, in at most 12 lines: headline, findings, trust, and the files.
+    """The first screen of the report for a terminal: headline, findings, trust, and the files.
 
-    Where no headline was told, all there is: `long_text`.
+    In at most 12 lines, unless an answer in words says more than that: it is there whole, as it was given. Where no
+    headline was told, all there is: `long_text`.
     """
     if not delivery.headline:
         return long_text(delivery)
-    lines = [one_line(delivery.headline)]
-    if delivery.status != "done":
-        because = f": {one_line(delivery.why)}" if delivery.why else ""
-        lines.append(f"{SAYS[delivery.status].capitalize()}{because}")
+    because = f": {one_line(delivery.why)}" if delivery.why else ""
+    ended = [] if delivery.status == "done" else [f"{SAYS[delivery.status].capitalize()}{because}"]
     spent = " · ".join(f"{name} {value}" for name, value in account(delivery))
     below = [one_line(delivery.trust), *(f"{name}: {value}" for name, value in _file_lines(delivery)), spent]
     below = [line for line in below if line]
-    room = _MOST_LINES - len(lines) - len(delivery.findings) - len(below)
-    rest = _short_rest(delivery, room)
-    room, drawn = room - len(rest), False
+    room = _MOST_LINES - 1 - len(ended) - len(delivery.findings) - len(below)
+    head, rest = one_line(delivery.headline), _rest(delivery)
+    is_summary = bool(delivery.text) and not delivery.findings
+    if rest and not is_summary and (len(rest) > room or max(map(len, rest)) > _LONGEST_LINE):
+        if whole := _whole_answer(delivery):
+            # Its first sentence may be the headline.
+            first = [] if whole[0].startswith(head) else [head, ""]
+            return "\n".join([*first, *ended, *whole, "", *below]) + "\n"
+        rest = []
+    lines, drawn = [head, *ended], False
+    room -= len(rest)
     for finding in delivery.findings:
         lines.append(f"- {one_line(finding.says)}")
         if finding.bars and not drawn:
             chart = bar_lines(finding.bars, room)
             lines += [f"    {line}" for line in chart]
             room, drawn = room - len(chart), True
+    # A summary of a text that is there whole is what was asked for.
+    apart = [""] if is_summary and rest else []
     gap = [""] if room > 0 else []
-    return "\n".join([*lines, *rest, *gap, *below]) + "\n"
+    return "\n".join([*lines, *apart, *rest, *gap, *below]) + "\n"
 
 
-def _short_rest(delivery: Delivery, room: int) -> list[str]:
-    """What else the answer says, if there is room for all of it."""
+def _rest(delivery: Delivery) -> list[str]:
+    """What else the answer says than headline and findings, in lines."""
     # Loads what reads markdown, which other commands need not wait for.
     from cellwright.runs.deliver.first_screen import rest_of_answer
 
-    lines = plain(rest_of_answer(delivery)).splitlines()
-    if delivery.text and not delivery.findings:
-        # A summary of a text that is there whole is what was asked for.
-        return ["", *lines] if lines else []
-    return lines if len(lines) <= room and max(map(len, lines), default=0) <= _LONGEST_LINE else []
+    return plain(rest_of_answer(delivery)).splitlines()
+
+
+def _whole_answer(delivery: Delivery) -> list[str]:
+    """An answer in words as it was given; empty: there is more to its findings than its words, or it is very long."""
+    is_drawn = any(finding.bars or finding.cell or finding.statistics for finding in delivery.findings)
+    is_long = len(delivery.answer) > _LONG_ANSWER
+    return [] if is_drawn or delivery.text or is_long else plain(delivery.answer).splitlines()
 
 
 def bar_lines(bars: Sequence[tuple[str, float]], most: int) -> list[str]:
