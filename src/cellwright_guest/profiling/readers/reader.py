@@ -207,18 +207,18 @@ def read_tables(question: ProfileRequest) -> Found:
     """
     started = monotonic()
     sources, skipped, notes = list_sources(question.paths, question.most_files)
-    tables = list[raw.RawTable]()
-    in_all = bytes_left = max(1, sum(source.size_bytes for source in sources))
-    for source in sources:
+    in_all = max(1, sum(source.size_bytes for source in sources))
+    found: dict[Path, Found] = {}
+    # The small ones first: what they leave of their time is the large ones'.
+    for number, source in enumerate(sorted(sources, key=lambda source: source.size_bytes)):
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
-        seconds = max(_LEAST_SECONDS, left * source.size_bytes / max(1, bytes_left))
-        bytes_left -= source.size_bytes
+        seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
         there = replace(source, groups=question.groups.get(source.shown))
         budget = _budget_for(question, seconds, len(sources), source.size_bytes / in_all)
-        found, refused, remarks = read_source(there, budget)
-        tables.extend(found)
-        skipped.extend(refused)
-        notes.extend(remarks)
+        found[source.path] = read_source(there, budget)
+    tables = [table for source in sources for table in found[source.path][0]]
+    skipped += [refused for source in sources for refused in found[source.path][1]]
+    notes += [remark for source in sources for remark in found[source.path][2]]
     note_shared_rows(tables)
     return name_apart(gather(tables, question.most_rows)), skipped, notes
 
