@@ -172,6 +172,10 @@ def test_a_join_by_two_columns_names_both_sides_pairs() -> None:
         'join hens.("year", "breed") = breeds.("Year", "breed"): many-to-one, 50% of the left pairs found on the '
         "right, 100% of the right on the left"
     )
+    seen = msgspec.structs.replace(
+        profile, tables=tuple(replace(each, sampling="every 2nd of 200 rows") for each in profile.tables)
+    )
+    assert "many-to-one, in samples 50% of the left pairs" in profile_text(seen, tokens=3_000, goal=ABOUT_EGGS)
 
 
 def test_joins_are_told_by_a_key_and_between_files_that_matter() -> None:

@@ -40,6 +40,8 @@ from cellwright.tools.finish_tool import DOUBTS
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
 
 _FIRST_LOOK_SHARE: Final = 0.25
+_ONLY_LOOK_SHARE: Final = 0.6
+"""For one who is asked once, and whose history needs no room."""
 _LATER_LOOK_TOKENS: Final = 600
 """The results of its own calls tell an agent what changed; a short reminder is enough."""
 _SAME_AT_MOST: Final = 5
@@ -122,7 +124,9 @@ class Agent:
         """What there is to see and what people said, kept in one step."""
         self._history = history(self._turns, self._brief)
         is_first = not self._turns or is_compacted(self._history)
-        tokens = int(self._brief.role.context_tokens * _FIRST_LOOK_SHARE) if is_first else _LATER_LOOK_TOKENS
+        role = self._brief.role
+        share = _ONLY_LOOK_SHARE if role.steps == 1 else _FIRST_LOOK_SHARE
+        tokens = int(role.context_tokens * share) if is_first else _LATER_LOOK_TOKENS
 
         async def look() -> _StepInput:
             orders = await read_steering(

@@ -129,7 +129,7 @@ def _parts(texts: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _tail(profile: Profile, ranked: RankedGroups) -> list[str]:
-    lines = [f"join {profile_view.join_words(join)}" for join in _worth_telling(profile, ranked)[:_MAX_JOINS]]
+    lines = [f"join {profile_view.join_words(join, profile)}" for join in _worth_telling(profile, ranked)[:_MAX_JOINS]]
     reasons: dict[str, list[str]] = {}
     for skipped in profile.skipped:
         reasons.setdefault(skipped.why, []).append(profile_view.shown(skipped.path))

@@ -9,7 +9,17 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Join, Oddity, PairJoin, SharedRows, TableProfile, Times, one_line
+from cellwright.analyst.profile import (
+    ColumnProfile,
+    Join,
+    Oddity,
+    PairJoin,
+    Profile,
+    SharedRows,
+    TableProfile,
+    Times,
+    one_line,
+)
 from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -87,8 +97,8 @@ def _pace(times: Times) -> str:
     return f" by {times.step}" if times.step else ""
 
 
-def join_words(join: Join | PairJoin) -> str:
-    """Which columns join which tables, and how much of each side finds its match."""
+def join_words(join: Join | PairJoin, profile: Profile) -> str:
+    """Which columns join which tables, and how much of each side finds its match: in a sample less than in all rows."""
     match join:
         case PairJoin():
             lefts, rights, of, levelled = join.left_columns, join.right_columns, "pairs", ""
@@ -96,7 +106,9 @@ def join_words(join: Join | PairJoin) -> str:
             lefts, rights, of = (join.left_column,), (join.right_column,), "values"
             levelled = f" once {' and '.join(_LEVELLED[need] for need in join.needs)}" if join.needs else ""
     left, right = f"{shown(join.left)}.{_together(lefts)}", f"{shown(join.right)}.{_together(rights)}"
+    is_sampled = any(table.sampling for table in profile.tables if table.name in (join.left, join.right))
     covered = f"{join.left_coverage:.0%} of the left {of} found on the right, {join.right_coverage:.0%} of the right"
+    covered = f"in samples {covered}" if is_sampled else covered
     return f"{left} = {right}{levelled}: {join.relation}, {covered} on the left"
 
 

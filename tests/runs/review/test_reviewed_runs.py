@@ -140,6 +140,25 @@ async def test_a_computation_that_answers_another_question_than_the_goals_is_set
         assert not any("You mend a reactive marimo notebook" in each for each in factory.prompts())
 
 
+async def test_a_reviewer_that_is_asked_once_sees_every_cell_with_its_code(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        long = [create(f"step{at} = {at}\n# {'~' * 900}", f"step{at}") for at in range(12)]
+        cells = (create(READ, "read"), *long, create(WRONG, "total"))
+        check = create("def test_total():\n    assert total > 0  # as the sum of all is", "check")
+        factory.script(
+            replace(at_once(apply(*cells, check), finish("They sum to {total}.")), tokens=Tokens(input_tokens=12_000))
+        )
+        testbed.provider.when(REVIEWER, review(mistaken=[{"number": 1, "why": "It names a region."}]))
+        goal = factory.goal(words="Which region has the highest amount?", **_prepare(project, sales=PLAIN))
+        delivery = await factory.deliver(goal)
+        assert (delivery.why, delivery.status) == ("", "done")
+        [asked] = [each for each in factory.prompts() if "You look over a marimo notebook" in each]
+        assert all(f"step{at} = {at}\\n# ~~~" in asked for at in range(12))
+        assert "as the sum of all is" in asked
+
+
 @pytest.mark.slow
 async def test_a_finding_that_does_not_fail_changes_no_cell_and_stands_among_the_caveats(
     testbed: ModelTestbed, project: Path, kernels: Kernels

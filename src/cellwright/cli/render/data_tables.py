@@ -47,7 +47,7 @@ def profile(found: Profile) -> None:
     if joins := [*found.pair_joins, *found.joins]:
         console.print("[bold]Joins[/]")
         for join in joins:
-            console.print(f"  {escape(join_words(join))}", soft_wrap=True)
+            console.print(f"  {escape(join_words(join, found))}", soft_wrap=True)
     for skipped in found.skipped:
         render.people.print(
             f"[yellow]not read:[/] {escape(shown(skipped.path))} ({escape(skipped.why)})", soft_wrap=True
