@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from typing import Final
 
 import anyio
@@ -451,29 +450,26 @@ class Run:
                 return over
             if not self._review.shown or not self._can_be_repaired():
                 return None
-            before = await self._made(f"before review {self._round}.{number}")
+            before = self._made
             await self._adopt(self._plan.with_task(self._review.repair(f"review-{self._round}-{number}")))
             if (over := await self.build()) is not None or not self._has_plan:
                 return over
-            mend = self._plan.tasks[-1]
-            if mend.status == "done" and await self._made(f"after review {self._round}.{number}") == before:
-                # Asked again it would say the same again.
-                self._review.remark(f"Nothing was changed to mend what the review showed: {mend.note}")
-                return None
             await self._fill_again()
             if (over := await self.check()) is not None or not self._has_plan:
                 return over
-            await self._review.judge_again(number, self._plan.tasks[-1].id)
+            mend = self._plan.tasks[-1]
+            await self._review.judge_again(number, mend.id)
+            if self._review.shown and mend.status == "done" and self._made == before:
+                # Asked again it would say the same again.
+                self._review.remark(f"Nothing was changed to mend what the review showed: {mend.note}")
+                return None
         return None
 
-    async def _made(self, step: str) -> str:
-        """What has been made so far, cells and answer, as one short text to compare."""
-
-        async def work() -> str:
-            codes = [cell.code for cell in self._workspace.editor.notebook.document.cells]
-            return sha256("\0".join([self._used.template or self._used.answer, *codes]).encode()).hexdigest()
-
-        return await self._flow.step(step, work)
+    @property
+    def _made(self) -> tuple[str, str]:
+        """The answer and the proof, which is named by what the notebook holds; unlike any other where there is none."""
+        proof = self._checked.proof if self._checked is not None else ""
+        return self._used.template or self._used.answer, proof or f"none {self._checks}"
 
     async def _look_over(self) -> RunEnd | None:
         if self._worker is None or self._worker.who != "models":
