@@ -6,6 +6,7 @@ Whatever a value's own code does here, it does in its cage, and is stopped like 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 import io
@@ -181,5 +182,16 @@ def _failed_line(test: Any, error: BaseException) -> str:
     """Which of its lines it was: of several asserts the words alone may not tell."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code is test.__code__)
     numbers = {frame.f_code.co_filename: frame.f_lineno for frame in frames}
-    line = "".join(linecache.getline(file, number).strip() for file, number in numbers.items())
+    lines = [linecache.getline(file, _asserted(file, number)) for file, number in numbers.items()]
+    line = "".join(each.strip() for each in lines)
     return f"`{line[:_LINE]}`: " if line else ""
+
+
+def _asserted(file: str, number: int) -> int:
+    """The line with what is asserted: Python 3.12 names the one that `assert (` stands on."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return number
+    asserts = (node for node in ast.walk(tree) if isinstance(node, ast.Assert) and node.lineno == number)
+    return next((node.test.lineno for node in asserts), number)
