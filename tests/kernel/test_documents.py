@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,8 @@ async def test_a_hostile_document_is_one_skip_and_the_others_are_read(pool: Kern
     bad, good = found[0], found[1]
     assert isinstance(bad, UnreadDocument)
     assert (bad.name, bad.reason) == ("a.pdf", "crash")
-    assert "memory limit" in bad.why
+    # Where no control group counts, as for an ordinary user, what gets no more memory aborts.
+    assert re.search(r"the memory limit|signal 6", bad.why)
     assert isinstance(good, Document)
 
 

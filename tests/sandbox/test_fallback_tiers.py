@@ -175,13 +175,15 @@ print(subprocess.run({[*command, monty, client, version]!r}, capture_output=True
 
 
 async def test_a_program_that_is_a_plain_file_nobody_may_execute_is_software_too(weak: CageStarter) -> None:
-    program = weak.project.parent / "drawing.py"
-    program.write_text("drawn = True\n")
-    # As most of what an interpreter reads: nobody may execute it.
-    program.chmod(0o644)
-    spec = replace(weak.spec, software=(*weak.spec.software, str(program)))
-    async with weak.zygote.cage(spec, f"print(open({str(program)!r}).read())") as cage:
-        assert await cage.output() == "drawn = True\n\n"
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "drawing.py"
+        program.parent.chmod(0o755)
+        program.write_text("drawn = True\n")
+        # As most of what an interpreter reads: nobody may execute it.
+        program.chmod(0o644)
+        spec = replace(weak.spec, software=(*weak.spec.software, str(program)))
+        async with weak.zygote.cage(spec, f"print(open({str(program)!r}).read())") as cage:
+            assert await cage.output() == "drawn = True\n\n"
 
 
 async def test_data_only_root_may_read_is_readable_for_the_notebook_root_started(starter_for: CageStarterFor) -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -35,6 +34,7 @@ from cellwright.data.messages import (
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.policy.money import Money
 from cellwright.secrets import keep_secret
+from tests.data.process_memory import seen_from_outside
 from tests.data.shop import READER_PASSWORD, WRITER_PASSWORD, Shop, rows_of
 
 COUNT = "select count(*) from public.orders"
@@ -227,7 +227,7 @@ def test_no_password_is_anywhere_but_in_the_file_that_keeps_it(own_client: Broke
     assert pid is not None
     workers = [child.pid for child in psutil.Process(pid).children()]
     assert workers
-    texts = [Path(f"/proc/{each}/{name}").read_bytes() for each in (pid, *workers) for name in ("environ", "cmdline")]
+    texts = [seen_from_outside(each) for each in (pid, *workers)]
     texts += [file.read_bytes() for file in home.rglob("*") if file.is_file() and file.name != "keys.json"]
     for text in texts:
         assert READER_PASSWORD.encode() not in text

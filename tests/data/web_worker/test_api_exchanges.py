@@ -22,7 +22,7 @@ from cellwright.data.connections import DataConnection, QueryLimits, store_conne
 from cellwright.data.messages import Asker, ListFiles, ListStatements, OpenExchange, ReadSchema, RunQuery, SentStatement
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.secrets import keep_secret
-from tests.data.process_memory import memory_with
+from tests.data.process_memory import memory_with, seen_from_outside
 from tests.data.shop import broker_client
 from tests.data.web_worker.api_server import API_SECRET, ApiServer, api_server
 from tests.data.web_worker.conftest import name_api
@@ -378,8 +378,7 @@ def expect_it_is_only_where_it_is_kept(client: BrokerClient) -> None:
     assert broker is not None
     [worker] = workers(client)
     for pid in (broker, worker.pid):
-        for name in ("environ", "cmdline"):
-            assert secret not in Path(f"/proc/{pid}/{name}").read_bytes()
+        assert secret not in seen_from_outside(pid)
     files = [file for file in home.rglob("*") if file.is_file()]
     assert [file.name for file in files if secret in file.read_bytes()] == ["keys.json"]
     assert "statements.db" in {file.name for file in files}
