@@ -40,7 +40,7 @@ from cellwright.tools.finish_tool import DOUBTS
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
 
 _FIRST_LOOK_SHARE: Final = 0.25
-_ONLY_LOOK_SHARE: Final = 0.35
+_ONLY_LOOK_SHARE: Final = 0.3
 """For one who is asked once, and whose history needs no room."""
 _LATER_LOOK_TOKENS: Final = 600
 """The results of its own calls tell an agent what changed; a short reminder is enough."""

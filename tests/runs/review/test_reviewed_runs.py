@@ -144,7 +144,7 @@ async def test_a_reviewer_that_is_asked_once_sees_every_cell_with_its_code(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        long = [create(f"step{at} = {at}\n# {'~' * 900}", f"step{at}") for at in range(10)]
+        long = [create(f"step{at} = {at}\n# {'~' * 900}", f"step{at}") for at in range(9)]
         cells = (create(READ, "read"), *long, create(WRONG, "total"))
         check = create("def test_total():\n    assert total > 0  # as the sum of all is", "check")
         factory.script(
@@ -155,7 +155,7 @@ async def test_a_reviewer_that_is_asked_once_sees_every_cell_with_its_code(
         delivery = await factory.deliver(goal)
         assert (delivery.why, delivery.status) == ("", "done")
         [asked] = [each for each in factory.prompts() if "You look over a marimo notebook" in each]
-        assert all(f"step{at} = {at}\\n# ~~~" in asked for at in range(10))
+        assert all(f"step{at} = {at}\\n# ~~~" in asked for at in range(9))
         assert "as the sum of all is" in asked
 
 
