@@ -29,7 +29,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
 GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval house+data+cells+bench \
-	models+testing+documents+policy+network+secrets+telemetry guest/profiling+analyst+notebook guest
+	models+testing+documents+policy+network+secrets+telemetry guest/profiling+profiles+analyst+notebook guest
 ALONE := $(filter-out __pycache__ clients $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)

@@ -16,9 +16,9 @@ from bench.peer import start_peer
 from bench.peer_packages import profile_peer_python
 from bench.rows import Bar, Finding, Samples, compare, faster, no_more_than
 from bench.stage import Stage
-from cellwright.analyst.profile import Profile, ProfileRequest, question_json, read_profile
-from cellwright.analyst.profile_text import profile_text
 from cellwright.kernel.profiler import DataCage, profiler_command
+from cellwright.profiles.profile import Profile, ProfileRequest, question_json, read_profile
+from cellwright.profiles.profile_text import profile_text
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import DataMount
 

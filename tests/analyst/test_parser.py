@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cellwright.analyst.goal.parser import read_goal_words
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, UnsupportedGoal
-from cellwright.analyst.profile import ColumnProfile, Profile, ReadOptions, TableProfile, Times, ValueCount
+from cellwright.profiles.profile import ColumnProfile, Profile, ReadOptions, TableProfile, Times, ValueCount
 
 
 def _values(*values: str) -> tuple[ValueCount, ...]:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from cellwright.analyst.goal.question import DeclinedQuestion, NumberFilter, Quantity, Question, ValueFilter
 from cellwright.analyst.goal.question_reader import read_question
 from cellwright.analyst.goal.request import NamedColumn
-from cellwright.analyst.profile import ColumnProfile, Profile, ReadOptions, TableProfile, Times, ValueCount
-from tests.analyst.profiles import two_tables
+from cellwright.profiles.profile import ColumnProfile, Profile, ReadOptions, TableProfile, Times, ValueCount
 from tests.analyst.sections.section_notebook import profile_of
+from tests.profiles.made import two_tables
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = {

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
 from cellwright.analyst.goal.question_reader import read_question
-from cellwright.analyst.profile import ColumnProfile, Join, Profile, ReadOptions, TableProfile, Times, ValueCount
+from cellwright.profiles.profile import ColumnProfile, Join, Profile, ReadOptions, TableProfile, Times, ValueCount
 from tests.analyst.test_questions import told
 
 

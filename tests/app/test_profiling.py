@@ -11,7 +11,6 @@ from inline_snapshot import snapshot
 
 from cellwright.agents.prompt.context_providers import DATA_SHARE, DataContext, Onlooker, small_texts
 from cellwright.agents.prompt.prompt import Prompt
-from cellwright.analyst.profile import Profile
 from cellwright.app import Files
 from cellwright.app.profiling import profile_paths
 from cellwright.data.files import DataFile, parse_data
@@ -19,6 +18,7 @@ from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook.prompt_summary import estimate_tokens
+from cellwright.profiles.profile import Profile
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from eval.data_folders import GOAL, write_folder

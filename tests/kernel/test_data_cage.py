@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.analyst.profile import Profile, ProfileRequest
 from cellwright.errors import Unavailable
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import DataCage, merge_profiles
+from cellwright.profiles.profile import Profile, ProfileRequest
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import DataMount, Limits, Tier
-from tests.analyst.profiles import a_table, two_tables
+from tests.profiles.made import a_table, two_tables
 
 
 async def a_cage(pool: KernelPool, tier: Tier | None = None, **changes: Limits) -> DataCage:

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cellwright.analyst.profile import Profile
 from cellwright.app.profiling import profile_words
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.connections import store_connection
 from cellwright.errors import UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits
+from cellwright.profiles.profile import Profile
 from cellwright.secrets import keep_secret
 from cellwright.settings import Settings
 from tests.data.file_stores.servers import FileServer, s3_server

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.analyst.profile import Profile, ReadOptions
 from cellwright.app.notebook_connections import NotebookConnections
 from cellwright.data.catalogue import CatalogueColumn, CatalogueTable, ForeignKey
 from cellwright.data.files import DataFile
@@ -17,9 +16,10 @@ from cellwright.kernel.fetched_tables import FetchedTable
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.kernel.table_profiler import TableProfiler, told_as_tables
+from cellwright.profiles.profile import Profile, ReadOptions
 from cellwright.sandbox.host.tiers import probe
-from tests.analyst.profiles import a_category, a_table
 from tests.data.shop import Shop, broker_client, name_connection, new_shop, shop_server
+from tests.profiles.made import a_category, a_table
 
 BIG = """
     create table visits as select i as id, i % 30 + 1 as customer_id, (array['web', 'shop'])[i % 2 + 1] as channel

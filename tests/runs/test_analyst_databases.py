@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Profile, ReadOptions, TableProfile
-from cellwright.analyst.read_lines import read_line
 from cellwright.analyst.sections.readers import reading_code
 from cellwright.analyst.sections.tables import rows_checks
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.connections import QueryLimits
 from cellwright.data.messages import ListStatements
+from cellwright.profiles.profile import Profile, ReadOptions, TableProfile
+from cellwright.profiles.read_lines import read_line
 from cellwright.runs.execute.analyst_tables import too_large, without_large
 from cellwright.runs.execute.connection_cell import ConnectionNames
-from tests.analyst.profiles import a_category, a_measure, a_table
 from tests.data.company import build_company
 from tests.data.shop import Shop, name_connection, new_shop, shop_server
 from tests.models.testbed import ModelTestbed
+from tests.profiles.made import a_category, a_measure, a_table
 from tests.runs.factory import Kernels, open_factory
 
 

@@ -12,8 +12,6 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Profile, ReadOptions, TableProfile
-from cellwright.analyst.read_lines import read_line
 from cellwright.analyst.sections.readers import reading_code
 from cellwright.analyst.sections.text import is_sampled
 from cellwright.data.broker_client import BrokerClient
@@ -21,14 +19,16 @@ from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.connections import connections_at, store_connection
 from cellwright.data.messages import ListStatements
 from cellwright.data.remote_paths import RemotePath, read_remote_path
+from cellwright.profiles.profile import Profile, ReadOptions, TableProfile
+from cellwright.profiles.read_lines import read_line
 from cellwright.runs.execute.analyst_tables import too_large, without_large
 from cellwright.runs.execute.connection_cell import ConnectionNames
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.secrets import keep_secret
-from tests.analyst.profiles import a_category, a_measure, a_table
 from tests.data.file_stores.servers import FileServer, s3_server, sftp_server, write_files
 from tests.models.testbed import ModelTestbed
+from tests.profiles.made import a_category, a_measure, a_table
 from tests.runs.factory import Factory, Kernels, open_factory
 
 ORDERS = Path(__file__).parents[2] / "examples/data/orders.csv"

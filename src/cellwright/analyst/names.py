@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from cellwright.analyst.goal.request import AnalysisRequest
-from cellwright.analyst.profile import ColumnProfile, Join, Profile, TableProfile
 from cellwright.errors import Defect
 from cellwright.notebook.source_text import identifier, literal, numbered
+from cellwright.profiles.profile import ColumnProfile, Join, Profile, TableProfile
 
 MAX_TABLES: Final = 12
 """More tables than these are named to the reader, and not read."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from cellwright.analyst.data_search import mounts
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebook_exchanges import (
     NotebookExchanges,
@@ -30,6 +29,7 @@ from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.process.zygote_process import ZygoteProcess
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.files import NotebookFile, read
+from cellwright.profiles.data_search import mounts
 from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import UnkeptChanges
 from cellwright.sandbox.host.project import project_of

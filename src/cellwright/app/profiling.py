@@ -9,7 +9,6 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from cellwright.analyst.profile import Profile
 from cellwright.app.notebook_connections import NotebookConnections
 from cellwright.app.notebooks import contained, open_pool
 from cellwright.data.broker_client import BrokerClient
@@ -22,6 +21,7 @@ from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler, merge_profiles
 from cellwright.kernel.table_profiler import TableProfiler
+from cellwright.profiles.profile import Profile
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier
 from cellwright.settings import Settings

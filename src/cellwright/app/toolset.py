@@ -12,7 +12,6 @@ from pathlib import Path
 
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.skills import Skill, skill_tools
-from cellwright.analyst.data_search import host_path, mounts
 from cellwright.app.notebook_connections import NotebookConnections
 from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
@@ -25,6 +24,7 @@ from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.table_profiler import TableProfiler
+from cellwright.profiles.data_search import host_path, mounts
 from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings

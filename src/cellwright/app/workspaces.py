@@ -35,7 +35,6 @@ from cellwright.agents.role import Role
 from cellwright.agents.skills import Skill
 from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
-from cellwright.analyst.data_search import project_files
 from cellwright.app.attached_goals import AttachedContext, AttachedUse, attached_secrets, attached_text, open_connection
 from cellwright.app.connection_contexts import connection_contexts, named_files
 from cellwright.app.doctor import has_model
@@ -68,6 +67,7 @@ from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.judgement import Allow, judge
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rules import Rules
+from cellwright.profiles.data_search import project_files
 from cellwright.runs.execute.workspace import BranchWorkspace, WebAccess, Workspace
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier

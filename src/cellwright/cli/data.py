@@ -9,7 +9,6 @@ from typing import Annotated
 import anyio
 import typer
 
-from cellwright.analyst.profile import Profile, profile_json
 from cellwright.app.datasets import DATASETS, copy_dataset, dataset_named
 from cellwright.app.profiling import ConnectionQuery, profile_connection, profile_words
 from cellwright.background import current_person
@@ -18,6 +17,7 @@ from cellwright.cli.notebook_options import UncontainedOption
 from cellwright.cli.render import console, data_tables
 from cellwright.errors import UserError
 from cellwright.kernel.profiler import ProfileLimits
+from cellwright.profiles.profile import Profile, profile_json
 
 app = typer.Typer(help="Data files and databases: what is in them, and how notebooks reach them.", no_args_is_help=True)
 

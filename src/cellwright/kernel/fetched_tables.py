@@ -13,7 +13,6 @@ from typing import Final, Protocol
 
 import anyio.to_thread
 
-from cellwright.analyst.profile import LONGEST_NAME, LONGEST_QUERY, ReadOptions
 from cellwright.data.catalogue import Catalogue, CatalogueTable
 from cellwright.data.connections import QueryLimits
 from cellwright.data.dialects import Dialect
@@ -22,6 +21,7 @@ from cellwright.data.messages import QueryResult, ReadSchema, RunQuery
 from cellwright.data.table_statements import all_rows, counted_rows, quote_mark, sampled_rows
 from cellwright.errors import CellwrightError, UserError
 from cellwright.kernel.profiler import ProfileLimits
+from cellwright.profiles.profile import LONGEST_NAME, LONGEST_QUERY, ReadOptions
 
 _MEGABYTES: Final = 512
 _FOLDER: Final = "connection-rows"

@@ -14,8 +14,14 @@ from typing import Final, TypeVar
 import anyio
 from msgspec.structs import replace
 
-from cellwright.analyst.data_search import natural
-from cellwright.analyst.profile import (
+from cellwright.data.files import is_data_file
+from cellwright.data.messages import FileEntry, ListFiles, StatFile
+from cellwright.data.remote_paths import RemotePath
+from cellwright.errors import UserError
+from cellwright.kernel.fetched_files import FileFetch, StandIn, StoredFiles
+from cellwright.kernel.profiler import DataCage, ProfileLimits, Profiler
+from cellwright.profiles.data_search import natural
+from cellwright.profiles.profile import (
     ParquetPlan,
     Profile,
     ProfileRequest,
@@ -25,12 +31,6 @@ from cellwright.analyst.profile import (
     with_paths,
     with_remarks,
 )
-from cellwright.data.files import is_data_file
-from cellwright.data.messages import FileEntry, ListFiles, StatFile
-from cellwright.data.remote_paths import RemotePath
-from cellwright.errors import UserError
-from cellwright.kernel.fetched_files import FileFetch, StandIn, StoredFiles
-from cellwright.kernel.profiler import DataCage, ProfileLimits, Profiler
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import DataMount
 

@@ -20,8 +20,14 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from cellwright.analyst.data_search import DataSelection, mounts, rebase, search
-from cellwright.analyst.profile import (
+from cellwright.data.files import DataFile
+from cellwright.errors import Unavailable
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.one_shot import run_one_shot_in_nothing
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.process.zygote_process import package_paths
+from cellwright.profiles.data_search import DataSelection, mounts, rebase, search
+from cellwright.profiles.profile import (
     MAX_BYTES,
     MOST_ROWS,
     Join,
@@ -37,12 +43,6 @@ from cellwright.analyst.profile import (
     with_paths,
     with_remarks,
 )
-from cellwright.data.files import DataFile
-from cellwright.errors import Unavailable
-from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.process.one_shot import run_one_shot_in_nothing
-from cellwright.kernel.process.zygote import Zygote
-from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.sandbox.spec import DataMount, Limits, Tier
 from cellwright_guest import wire
 

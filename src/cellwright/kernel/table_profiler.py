@@ -9,9 +9,15 @@ from dataclasses import dataclass
 import anyio.to_thread
 from msgspec.structs import replace
 
-from cellwright.analyst.data_search import DataSelection, search
-from cellwright.analyst.foreign_keys import KeyPair, with_foreign_keys
-from cellwright.analyst.profile import (
+from cellwright.data.catalogue import CatalogueTable
+from cellwright.data.files import DataFile
+from cellwright.data.messages import ReadSchema
+from cellwright.errors import CellwrightError, UserError
+from cellwright.kernel.fetched_tables import FetchedTable, TableFetch, TableSource
+from cellwright.kernel.profiler import ProfileLimits, Profiler
+from cellwright.profiles.data_search import DataSelection, search
+from cellwright.profiles.foreign_keys import KeyPair, with_foreign_keys
+from cellwright.profiles.profile import (
     LONGEST_NAME,
     Oddity,
     Profile,
@@ -20,12 +26,6 @@ from cellwright.analyst.profile import (
     one_line,
     with_remarks,
 )
-from cellwright.data.catalogue import CatalogueTable
-from cellwright.data.files import DataFile
-from cellwright.data.messages import ReadSchema
-from cellwright.errors import CellwrightError, UserError
-from cellwright.kernel.fetched_tables import FetchedTable, TableFetch, TableSource
-from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.sandbox.private_directory import private_directory
 
 TablesByConnection = Mapping[str, Sequence[CatalogueTable]]

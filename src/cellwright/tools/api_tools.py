@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from cellwright.analyst.profile import one_line
 from cellwright.analyst.sections.text import counted, percent
 from cellwright.data.api_calls import MOST_PAGES, ApiAnswer
 from cellwright.data.api_operations import ApiDocument, ApiOperation, ApiParameter, BadArguments, Schema, request_of
 from cellwright.data.api_tables import AnswerTable, answer_table
 from cellwright.errors import UserError
+from cellwright.profiles.profile import one_line
 from cellwright.tools.tool import CallContext, Done, Tool, ToolResult
 
 LISTED: Final = 12

@@ -17,8 +17,6 @@ from pydantic import Field
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Profile, TableProfile, one_line
-from cellwright.analyst.profile_text import profile_text
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.connections import is_name
@@ -32,6 +30,8 @@ from cellwright.notebook.edit_json import parse_edits
 from cellwright.notebook.prompt_summary import clip
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.policy.actions import Action, EditCells, QueryConnection, ReadFile, RunCode
+from cellwright.profiles.profile import Profile, TableProfile, one_line
+from cellwright.profiles.profile_text import profile_text
 from cellwright.tools.notebook.editor import NotebookEditor, read_live_json
 from cellwright.tools.notebook.reports import observation_json, observation_text, revision_finder
 from cellwright.tools.section_cells import defined_in, fit

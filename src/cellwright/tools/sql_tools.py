@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Field
 
-from cellwright.analyst.profile import one_line
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.catalogue_text import catalogue_text
 from cellwright.data.dialects import Dialect
@@ -34,6 +33,7 @@ from cellwright.data.statements import first_rows
 from cellwright.errors import UserError
 from cellwright.journal.effects import EffectFinding, EffectNotFound
 from cellwright.policy.actions import Action, QueryConnection
+from cellwright.profiles.profile import one_line
 from cellwright.tools.tool import CallContext, Done, Tool, ToolResult, tool
 
 _SCHEMA_TOKENS: Final = 1_600

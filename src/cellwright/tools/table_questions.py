@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.methods.source import method_cells, method_imports
 from cellwright.analyst.names import free_name
-from cellwright.analyst.profile import one_line
 from cellwright.notebook.source_text import identifier, literal
+from cellwright.profiles.profile import one_line
 from cellwright.tools.notebook.editor import json_cell_code
 
 METHOD: Final = "method_"

@@ -16,11 +16,11 @@ from cellwright.analyst.drafts import CellDraft, TestRow
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
 from cellwright.analyst.goal.question_reader import read_question
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Profile
 from cellwright.ids import CellId
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.source_text import literal, variable_name
+from cellwright.profiles.profile import Profile
 from tests.analyst.sections.section_notebook import profile_of
 
 

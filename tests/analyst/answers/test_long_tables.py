@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.text import is_sampled
+from cellwright.profiles.profile import Profile
 from tests.analyst.answers.asked import Asked, Files, ask
 from tests.analyst.sections.section_notebook import profile_of
 

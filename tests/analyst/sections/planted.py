@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cellwright.analyst.profile import (
+from cellwright.profiles.profile import (
     ColumnProfile,
     Conversion,
     Kind,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from cellwright.analyst.drafts import CellDraft, Section
-from cellwright.analyst.profile import Profile, ProfileRequest, profile_json, read_profile
 from cellwright.data.files import parse_data
 from cellwright.kernel.observation import CellOutcome, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -18,6 +17,7 @@ from cellwright.notebook.document import CellConfig
 from cellwright.notebook.edits import AtEnd, AtStart, CreateCell
 from cellwright.notebook.marimo_check import check, tests_code, tests_in
 from cellwright.notebook.source_text import variable_name
+from cellwright.profiles.profile import Profile, ProfileRequest, profile_json, read_profile
 from cellwright.runs.deliver.cleanup import is_readable
 from cellwright.runs.goal.new_notebook import new_notebook_text
 from cellwright_guest.profiling.profiler import profile_tables

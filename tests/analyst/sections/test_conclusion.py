@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Oddity, Profile, SkippedFile
 from cellwright.analyst.sections.attribution import spans_of
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.conclusion import conclusion_section
+from cellwright.profiles.profile import Oddity, Profile, SkippedFile
 from tests.analyst.sections.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
 from tests.analyst.sections.whole_notebook import OVERVIEW, Opener, profiled, served
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn
-from cellwright.analyst.profile import Meaning, Oddity, Profile
+from cellwright.profiles.profile import Meaning, Oddity, Profile
 from tests.analyst.sections.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
 from tests.analyst.sections.whole_notebook import OVERVIEW, Opener, WholeNotebook, served
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from cellwright.analyst.drafts import Section
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import ColumnProfile, Profile
 from cellwright.analyst.sections import hypothesis_tests as testing
+from cellwright.profiles.profile import ColumnProfile, Profile
 from cellwright.runs.deliver.cleanup import MOST_LINES
 from tests.analyst.sections.planted import SALES_MEANINGS, planted_sales, profile_of, write_csv
 from tests.analyst.sections.whole_notebook import OVERVIEW, Opener, profiled, served

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn
 from cellwright.analyst.names import MAX_TABLES, Namer, name_tables
-from cellwright.analyst.profile import ColumnProfile, Join, Kind, Profile, ReadOptions, TableProfile
 from cellwright.errors import Defect
+from cellwright.profiles.profile import ColumnProfile, Join, Kind, Profile, ReadOptions, TableProfile
 
 
 def table(name: str, *columns: ColumnProfile, path: str = "", files: tuple[str, ...] = ()) -> TableProfile:

@@ -9,10 +9,10 @@ import pytest
 
 from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import ColumnProfile, Meaning, Numbers, Profile, ReadOptions, TableProfile, Times
 from cellwright.analyst.sections.overview import MAX_CHARTS, ChartDraft, chart_drafts, overview_section, step_for
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
+from cellwright.profiles.profile import ColumnProfile, Meaning, Numbers, Profile, ReadOptions, TableProfile, Times
 from tests.analyst.sections.section_notebook import Opener, open_section_notebook, profile_of
 
 OVERVIEW = AnalysisRequest(purpose="overview")

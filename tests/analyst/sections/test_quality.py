@@ -11,10 +11,10 @@ import pytest
 from cellwright.analyst.drafts import Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, ReadOptions, TableProfile
 from cellwright.analyst.sections.overview import overview_section
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
+from cellwright.profiles.profile import ColumnProfile, Oddity, Profile, ReadOptions, TableProfile
 from tests.analyst.sections.section_notebook import Opener, SectionNotebook, open_section_notebook, profile_of
 
 OVERVIEW = AnalysisRequest(purpose="overview")

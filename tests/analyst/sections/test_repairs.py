@@ -12,10 +12,10 @@ import pytest
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.conversions import as_date, as_flag, as_number
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.repairs import repairs_for
 from cellwright.analyst.sections.tables import tables_section
+from cellwright.profiles.profile import Profile
 from tests.analyst.sections.section_notebook import Opener, SectionNotebook, open_section_notebook, profile_of
 
 MESSY = """when;region;amount;age;ok

@@ -16,7 +16,8 @@ import pytest
 
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import (
+from cellwright.analyst.sections.tables import step_of, tables_section
+from cellwright.profiles.profile import (
     ColumnProfile,
     Format,
     Kind,
@@ -26,7 +27,6 @@ from cellwright.analyst.profile import (
     TableProfile,
     Times,
 )
-from cellwright.analyst.sections.tables import step_of, tables_section
 from tests.analyst.sections.section_notebook import Opener, open_section_notebook
 
 OVERVIEW = AnalysisRequest(purpose="overview")

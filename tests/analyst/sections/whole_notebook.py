@@ -10,10 +10,10 @@ from pathlib import Path
 from cellwright.analyst import drafts
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile, ProfileRequest, read_profile
 from cellwright.analyst.sections import conclusion, findings, overview, quality, tables
 from cellwright.analyst.sections import hypothesis_tests as testing
 from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.profiles.profile import Profile, ProfileRequest, read_profile
 from cellwright_guest.profiling.main import answer
 from tests.analyst.sections.section_notebook import SectionNotebook, open_section_notebook
 

@@ -18,9 +18,6 @@ import anyio.to_thread
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
 from cellwright.agents.role import Sight
-from cellwright.analyst.data_search import rebase, secrets_among
-from cellwright.analyst.profile import Profile, goal_words, one_line, with_others
-from cellwright.analyst.profile_text import profile_text
 from cellwright.data.catalogue_text import catalogue_text
 from cellwright.data.files import DataFile
 from cellwright.data.messages import ReadSchema
@@ -28,6 +25,9 @@ from cellwright.errors import CellwrightError
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook.prompt_summary import clip, estimate_tokens
+from cellwright.profiles.data_search import rebase, secrets_among
+from cellwright.profiles.profile import Profile, goal_words, one_line, with_others
+from cellwright.profiles.profile_text import profile_text
 from cellwright.sandbox.spec import FilesMode, Limits
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.sql_tools import SqlAccess

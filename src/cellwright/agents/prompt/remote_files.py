@@ -12,12 +12,12 @@ import anyio
 from cellwright.agents.prompt.context_providers import DATA_SHARE, ContextView, Onlooker
 from cellwright.agents.prompt.prompt import PromptPart, Rank
 from cellwright.agents.role import Sight
-from cellwright.analyst.profile import Profile
-from cellwright.analyst.profile_text import profile_text
 from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import CellwrightError
 from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.profiler import ProfileLimits
+from cellwright.profiles.profile import Profile
+from cellwright.profiles.profile_text import profile_text
 
 _LIMITS: Final = ProfileLimits(most_rows=100_000, seconds=20)
 _TIMEOUT_SECONDS: Final = 90

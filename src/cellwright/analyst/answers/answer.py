@@ -22,9 +22,9 @@ from cellwright.analyst.drafts import CellDraft, TestRow
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.text import code_of
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Profile
 
 _NUMBERS: Final = ("integer", "number")
 _QUANTITIES: Final = ("measure", "currency")

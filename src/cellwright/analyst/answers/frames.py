@@ -15,7 +15,6 @@ from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
-from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
 from cellwright.analyst.sections.quality import join_code
 from cellwright.analyst.sections.readers import adds_file, columns_read, read_tables, reading_code
 from cellwright.analyst.sections.repair_cells import (
@@ -30,6 +29,7 @@ from cellwright.analyst.sections.repairs import Repair, needs_reading, repairs_f
 from cellwright.analyst.sections.tables import step_of
 from cellwright.analyst.sections.text import Plain, code_of, is_sampled, plain
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile, Profile, TableProfile
 
 MAX_GROUPS: Final = 8
 """Limit of columns by which something is taken apart."""

@@ -12,7 +12,6 @@ from cellwright.analyst.answers.story import Story
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.methods.source import helper_cells
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.readers import imports_of
 from cellwright.analyst.sections.tables import rows_checks, step_of
 from cellwright.analyst.sections.text import (
@@ -25,6 +24,7 @@ from cellwright.analyst.sections.text import (
     rows_of,
 )
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Profile
 
 HEADLINE: Final = "report_headline"
 PICTURE: Final = "report_picture"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from cellwright.analyst.answers.frames import Frame
 from cellwright.analyst.answers.story import Finding, Story, code_from, said, start
 from cellwright.analyst.drafts import CellDraft
-from cellwright.analyst.profile import ColumnProfile
 from cellwright.analyst.sections.charts import BLUE, GREY, VERMILION
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.repair_cells import values_of
 from cellwright.analyst.sections.repairs import repairs_for
 from cellwright.analyst.sections.text import check_cell, code_of
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile
 
 
 def outliers_story(frame: Frame, column: str, record: ColumnProfile) -> Story:

@@ -16,12 +16,12 @@ from cellwright.analyst.answers.spans import STEPS, covered, step_for
 from cellwright.analyst.answers.story import Finding, Story, code_from, said, start
 from cellwright.analyst.drafts import CellDraft, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
-from cellwright.analyst.profile import ColumnProfile, Profile
 from cellwright.analyst.sections.charts import BLUE, VERMILION
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.selection import RequestedColumns, select_tests
 from cellwright.analyst.sections.text import check_cell, code_of, counted, listed, plain
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile, Profile
 
 MAX_COLUMNS: Final = 24
 _MAX_FINDINGS: Final = 2

@@ -8,10 +8,10 @@ from typing import Final
 from cellwright.analyst.answers.frames import Frame
 from cellwright.analyst.answers.story import Finding, Story, code_from
 from cellwright.analyst.drafts import CellDraft
-from cellwright.analyst.profile import Oddity, Profile
 from cellwright.analyst.sections.charts import BLUE, GREY, VERMILION
 from cellwright.analyst.sections.text import check_cell, code_of, counted, listed, plain
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Oddity, Profile
 
 MAX_COLUMNS: Final = 40
 _MAX_PROBLEMS: Final = 30

@@ -10,8 +10,8 @@ from cellwright.analyst.answers.spans import Span, period_cell, span_of, when_of
 from cellwright.analyst.answers.story import Measure, filter_columns, filter_lines, filter_words, said, start
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.question import Question
-from cellwright.analyst.profile import ColumnProfile
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile
 
 _LEADS: Final = {
     "mean": ("average", "mean", "typical"), "median": ("median",), "max": ("highest", "largest", "max", "longest"),

@@ -12,8 +12,8 @@ from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.date_ranges import parse_day
 from cellwright.analyst.goal.question import TimeUnit
 from cellwright.analyst.goal.request import DateRange, NamedColumn
-from cellwright.analyst.profile import ColumnProfile
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile
 
 STEPS: Final[dict[TimeUnit, str]] = {
     "hour": "h", "day": "D", "week": "W-MON", "month": "MS", "quarter": "QS", "year": "YS",

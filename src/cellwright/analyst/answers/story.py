@@ -13,10 +13,10 @@ from typing import Final
 from cellwright.analyst.answers.frames import Frame
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.question import NumberFilter, Quantity, Question, ValueFilter
-from cellwright.analyst.profile import ColumnProfile
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.text import capital, code_of, plain
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile
 
 _SIGNS: Final = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
 _HOW: Final = {"sum": "sum", "mean": "mean", "median": "median", "min": "lowest", "max": "highest"}

@@ -24,7 +24,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     ROWS,
 )
 from cellwright.analyst.goal.sentence import Sentence
-from cellwright.analyst.profile import TableProfile
+from cellwright.profiles.profile import TableProfile
 
 _DIVIDED_BY: Final = frozenset({"each", "every", "per", "by"})
 """What stands behind is not what is counted: `how many days of each weather`."""

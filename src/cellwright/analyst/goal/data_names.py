@@ -24,7 +24,7 @@ from cellwright.analyst.goal.question_vocabulary import (
 )
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.vocabulary import EVERYDAY, GENERAL, words_in
-from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
+from cellwright.profiles.profile import ColumnProfile, Profile, TableProfile
 
 ColumnRole = Literal["measure", "group", "flag", "id", "time"]
 

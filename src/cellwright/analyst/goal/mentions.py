@@ -35,7 +35,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     THINGS,
     UNIT_ALIASES,
 )
-from cellwright.analyst.profile import TableProfile
+from cellwright.profiles.profile import TableProfile
 
 _WINDOW: Final = 7
 _PERSONS: Final = ("customer", "respondent", "person", "patient", "user", "member", "student", "employee", "passenger")

@@ -15,7 +15,7 @@ from typing import Final
 from cellwright.analyst.goal.date_ranges import TimeCoverage, parse_day, read_date_ranges
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn, Purpose, UnsupportedGoal
 from cellwright.analyst.goal.vocabulary import EVERYDAY, GENERAL, MONEY, NEEDS_MODEL, PURPOSES, SYNONYMS
-from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
+from cellwright.profiles.profile import ColumnProfile, Profile, TableProfile
 
 _MAX_GOAL_LENGTH: Final = 4_000
 _MAX_NAMED: Final = 12

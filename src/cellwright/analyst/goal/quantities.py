@@ -10,7 +10,7 @@ from cellwright.analyst.goal.question import Quantity, QuestionKind
 from cellwright.analyst.goal.question_vocabulary import KINDS, SHARE
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.sentence import Sentence
-from cellwright.analyst.profile import TableProfile
+from cellwright.profiles.profile import TableProfile
 
 
 def read_quantity(sentence: Sentence, filters: FilterReading, *, has_groups: bool) -> QuantityReading | None:

@@ -25,7 +25,7 @@ from cellwright.analyst.goal.sentence import Sentence, read_sentence
 from cellwright.analyst.goal.shares import split_share
 from cellwright.analyst.goal.time_spans import TimeChoice, choose_time
 from cellwright.analyst.goal.unexplained import find_unexplained
-from cellwright.analyst.profile import Profile, TableProfile
+from cellwright.profiles.profile import Profile, TableProfile
 
 _MAX_GOAL_LENGTH: Final = 2_000
 _MAX_NEAREST: Final = 3

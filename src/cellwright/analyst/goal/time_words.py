@@ -14,7 +14,7 @@ from cellwright.analyst.goal.question import CalendarPart, TimeUnit
 from cellwright.analyst.goal.question_vocabulary import ARTICLES, RANKERS
 from cellwright.analyst.goal.request import DateRange, NamedColumn
 from cellwright.analyst.goal.vocabulary import words_in
-from cellwright.analyst.profile import ColumnProfile, TableProfile
+from cellwright.profiles.profile import ColumnProfile, TableProfile
 
 _UNIT_NOUNS: Final[dict[str, TimeUnit]] = {
     **{"hour": "hour", "day": "day", "week": "week", "month": "month", "quarter": "quarter", "year": "year"},

@@ -9,12 +9,12 @@ from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import source_cells
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import because_variable
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.selection import ReportedFindings
 from cellwright.analyst.sections.text import capital, counted, listed, plain, shown
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Profile
 
 _MAX_CLAIMS: Final = 3
 

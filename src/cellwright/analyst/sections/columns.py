@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import ColumnProfile, Profile
 from cellwright.analyst.sections.selection import ColumnKey, RequestedColumns
+from cellwright.profiles.profile import ColumnProfile, Profile
 
 ColumnUse = Literal["measure", "group", "time"]
 _USES: Final[dict[str, ColumnUse]] = {

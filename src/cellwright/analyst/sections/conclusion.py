@@ -8,12 +8,12 @@ from typing import Final
 from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections import text
 from cellwright.analyst.sections.answer import answer_cells, not_understood
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.findings import reported_findings
 from cellwright.analyst.sections.selection import ReportedFindings
+from cellwright.profiles.profile import Profile, TableProfile
 
 MAX_QUESTIONS: Final = 5
 _NOTICED_NULLS: Final = 0.05

@@ -12,13 +12,13 @@ from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import source_cells
 from cellwright.analyst.names import Namer, NotebookNames
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections import attribution
 from cellwright.analyst.sections.charts import chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.selection import TIME_KINDS, ReportedFinding, ReportedFindings, select_tests
 from cellwright.analyst.sections.text import capital, code_of, live_words_cell, shown, words_cell
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Profile
 
 _MAX_PART_LENGTH: Final = 20
 

@@ -10,12 +10,12 @@ from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import method_cells
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import DateBounds, spans_of
 from cellwright.analyst.sections.columns import ColumnDescription, Columns
 from cellwright.analyst.sections.selection import RequestedColumns
 from cellwright.analyst.sections.text import check_cell, code_of, listed, live_words_cell, shown, words_cell, wrapped
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Profile
 
 _MAX_COLUMNS: Final = 16
 """Limit for each use in each table, so that the cell stays readable; `examine` takes the twelve most telling."""

@@ -12,11 +12,11 @@ from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import Namer, NotebookNames, TableNames
-from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
 from cellwright.analyst.sections import charts
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.readers import read_tables
 from cellwright.analyst.sections.text import code_of, columns_code, counted, listed, plain, shown, words_cell, wrapped
+from cellwright.profiles.profile import ColumnProfile, Profile, TableProfile
 
 MAX_CHARTS: Final = 6
 """Limit per table."""

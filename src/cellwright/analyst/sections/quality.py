@@ -9,12 +9,12 @@ from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
-from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, TableProfile
 from cellwright.analyst.sections import text
 from cellwright.analyst.sections.readers import read_tables
 from cellwright.analyst.sections.repair_cells import counts_of, functions_of, repair_cells
 from cellwright.analyst.sections.repairs import repair_of, repairs_for
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile, Oddity, Profile, TableProfile
 
 
 def join_cells(joint: JoinedNames, names: NotebookNames) -> Iterator[CellDraft]:

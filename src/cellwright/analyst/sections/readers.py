@@ -15,11 +15,11 @@ from typing import Final
 from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.names import NotebookNames, TableNames
-from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile, is_remote
-from cellwright.analyst.read_lines import place_options, quoted_code
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, is_sampled, ordinal, plain, rows_of, wrapped
 from cellwright.notebook.source_text import literal, quoted_names, sql_name
+from cellwright.profiles.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile, is_remote
+from cellwright.profiles.read_lines import place_options, quoted_code
 
 _NEEDS: Final[dict[Format, dict[str, str]]] = {
     "parquet": {"pq": "import pyarrow.parquet as pq"},

@@ -14,11 +14,11 @@ from typing import Final
 
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.names import TableNames
-from cellwright.analyst.profile import ColumnProfile, Oddity, TableProfile
 from cellwright.analyst.sections.readers import adds_file
 from cellwright.analyst.sections.repairs import Repair, RepairName, Stage, needs_reading, repairs_for
 from cellwright.analyst.sections.text import Plain, code_of, columns_code, pairs_code, wrapped
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile, Oddity, TableProfile
 
 _NUMBERS: Final = ("integer", "number")
 _DATES: Final = ("date", "datetime")

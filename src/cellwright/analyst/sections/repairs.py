@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cellwright.analyst.profile import ColumnProfile, Oddity, OddityKind, TableProfile
 from cellwright.analyst.sections.text import counted, listed, shown
+from cellwright.profiles.profile import ColumnProfile, Oddity, OddityKind, TableProfile
 
 RepairName = Literal[
     "footnotes", "repeated headers", "total rows", "duplicate rows", "near-duplicate rows",

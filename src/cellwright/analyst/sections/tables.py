@@ -8,11 +8,11 @@ from typing import Final
 from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames, TableNames
-from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections import text
 from cellwright.analyst.sections.readers import imports_of, read_tables, reading_code
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Profile, TableProfile
 
 _LIBRARIES: Final = {
     "alt": "import altair as alt", "np": "import numpy as np", "pd": "import pandas as pd",

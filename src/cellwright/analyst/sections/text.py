@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft
-from cellwright.analyst.profile import MOST_ROWS, TableProfile, is_remote
 from cellwright.notebook.source_text import literal, markdown_text
+from cellwright.profiles.profile import MOST_ROWS, TableProfile, is_remote
 
 _MAX_NAME_LENGTH: Final = 60
 

@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cellwright.analyst.profile import one_line
 from cellwright.cli.render import console
 from cellwright.data.catalogue import Catalogue, CatalogueTable
 from cellwright.data.estimates import count_words
 from cellwright.data.messages import FileList, QueryResult, RehearsedWrite
+from cellwright.profiles.profile import one_line
 
 _UNTRIED: Final = "It was never tried against the service: say what you see."
 _MOST_TABLES: Final = 200

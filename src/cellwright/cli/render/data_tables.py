@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cellwright.analyst import profile_view
-from cellwright.analyst.profile import Profile, TableProfile, one_line
-from cellwright.analyst.profile_view import join_words, oddity_words, shown
 from cellwright.app.datasets import Dataset
 from cellwright.cli.render import console as render
+from cellwright.profiles import profile_view
+from cellwright.profiles.profile import Profile, TableProfile, one_line
+from cellwright.profiles.profile_view import join_words, oddity_words, shown
 
 _MARKS = {"problem": "[red]![/]", "warning": "[yellow]![/]", "note": "[dim]·[/]"}
 _MOST_COLUMNS = 60

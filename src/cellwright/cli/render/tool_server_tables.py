@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from rich.markup import escape
 
-from cellwright.analyst.profile import one_line
 from cellwright.cli.render import console
+from cellwright.profiles.profile import one_line
 
 _SAYS: Final = {"allow": "runs", "ask": "asks you", "deny": "refused"}
 _SEES: Final = {"none": "–", "read": "project", "write": "project, writes"}

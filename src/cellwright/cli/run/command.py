@@ -72,7 +72,7 @@ def check_amount(option: str, typed: str | None) -> None:
 
 def _has_data(project: Path) -> bool:
     # Only whoever asks for the analyst waits for what knows about data.
-    from cellwright.analyst.data_search import project_files
+    from cellwright.profiles.data_search import project_files
 
     return bool(project_files(project)[0])
 

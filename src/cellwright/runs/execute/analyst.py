@@ -16,10 +16,10 @@ from cellwright.agents.role import Role
 from cellwright.analyst.answers.notebook import TOLD
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.request import UnsupportedGoal
-from cellwright.analyst.profile import one_line
 from cellwright.analyst.sections.tables import PACKAGES
 from cellwright.errors import KernelLost
 from cellwright.journal.flow import Flow
+from cellwright.profiles.profile import one_line
 from cellwright.runs.deliver.delivery import RunEnd, ToldReport
 from cellwright.runs.execute.analyst_results import (
     ANCESTOR_FAILED,

@@ -15,10 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.analyst.answers.notebook import FINDING, PICTURE
 from cellwright.analyst.drafts import CellDraft, TestRow
 from cellwright.analyst.methods.source import method_cells, method_imports
-from cellwright.analyst.profile import one_line
 from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.policy.actions import Action, RunCode
+from cellwright.profiles.profile import one_line
 from cellwright.runs.deliver.delivery import DeliveredFinding, ToldReport
 from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
 from cellwright.tools.section_cells import AnalystCell, FittedSection

@@ -17,14 +17,12 @@ from msgspec.structs import replace as with_fields
 from cellwright.analyst.answers.answer import Answer, answer_frame, answer_of, needs_screening
 from cellwright.analyst.answers.notebook import short_notebook
 from cellwright.analyst.answers.overview import screening_code
-from cellwright.analyst.data_search import project_files
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.parser import read_goal_words
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
 from cellwright.analyst.goal.question_reader import read_question
 from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn, UnsupportedGoal
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile, one_line, profile_json, read_profile
 from cellwright.analyst.sections.conclusion import conclusion_section
 from cellwright.analyst.sections.findings import findings_section
 from cellwright.analyst.sections.hypothesis_tests import test_section
@@ -39,6 +37,8 @@ from cellwright.kernel.profiler import Profiler, merge_profiles
 from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.data_search import project_files
+from cellwright.profiles.profile import Profile, one_line, profile_json, read_profile
 from cellwright.runs.execute.analyst_tables import MOST_FETCHED_ROWS, choose_goal_tables, too_large, without_large
 from cellwright.runs.execute.connection_cell import CONNECTIONS_CELL, ConnectionNames
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, AnalysisDepth, Goal

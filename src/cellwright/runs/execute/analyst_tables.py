@@ -10,12 +10,12 @@ from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.goal.request import UnsupportedGoal
 from cellwright.analyst.names import MAX_TABLES
-from cellwright.analyst.profile import Profile, SkippedFile, TableProfile, is_remote, one_line, with_remarks
 from cellwright.data.catalogue import CatalogueTable
 from cellwright.data.messages import ReadSchema
 from cellwright.data.table_choice import choose_tables
 from cellwright.errors import UserError
 from cellwright.kernel.fetched_tables import TableSource
+from cellwright.profiles.profile import Profile, SkippedFile, TableProfile, is_remote, one_line, with_remarks
 
 MOST_FETCHED_ROWS: Final = 2_000_000
 """A larger table of a database is not fetched into a notebook."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cellwright.analyst.profile import Profile
 from cellwright.data.files import DataFile
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
+from cellwright.profiles.profile import Profile
 from cellwright.runs.review.answer_figures import AnswerText, read_answer
 from cellwright.runs.review.figure_origins import find_figure_origins
 from cellwright.runs.review.findings import Finding, JudgedFinding, ReviewQuestion

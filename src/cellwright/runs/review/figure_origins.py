@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from cellwright.analyst.answers.frames import Frame, conversion_functions, frame_cells
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections.readers import imports_of
 from cellwright.data.files import DataFile
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook.source_text import literal, variable_name
+from cellwright.profiles.profile import Profile, TableProfile
 from cellwright.runs.review import aggregate_search
 from cellwright.runs.review.answer_figures import MEANINGFUL_DIGITS, AnswerFigure, AnswerText, comparing_code
 from cellwright.runs.review.figure_traps import FigureTrap, figure_traps

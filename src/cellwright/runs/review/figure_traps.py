@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace as with_fields
 
-from cellwright.analyst.profile import ColumnProfile, Conversion, Oddity, OddityKind, Profile, TableProfile
 from cellwright.analyst.sections.text import is_sampled
+from cellwright.profiles.profile import ColumnProfile, Conversion, Oddity, OddityKind, Profile, TableProfile
 from cellwright.runs.review.answer_figures import AnswerFigure
 from cellwright.runs.review.spoken_names import units_in
 from cellwright.runs.review.units import energy_of, factor, unit_in_name, unit_of

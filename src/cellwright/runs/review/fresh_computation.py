@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import anyio.to_thread
 
-from cellwright.analyst.data_search import mounts, search
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
 from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook.edits import CreateCell
 from cellwright.notebook.files import new
+from cellwright.profiles.data_search import mounts, search
 from cellwright.sandbox.private_directory import private_directory
 
 _SECONDS: Final = 120.0

@@ -11,9 +11,9 @@ from typing import Final
 
 from cellwright.analyst.goal.question import Question
 from cellwright.analyst.goal.question_reader import read_question
-from cellwright.analyst.profile import Join, Oddity, OddityKind, Profile, TableProfile, one_line
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import Join, Oddity, OddityKind, Profile, TableProfile, one_line
 from cellwright.runs.review.answer_figures import AnswerText
 from cellwright.runs.review.findings import Finding, ReviewQuestion
 from cellwright.runs.review.merge_calls import merge_calls

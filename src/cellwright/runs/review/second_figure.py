@@ -16,13 +16,13 @@ from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.question import Aggregate, Question
 from cellwright.analyst.goal.question_reader import read_question
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile
 from cellwright.data.files import DataFile
 from cellwright.ids import CellId
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.source_text import literal, variable_name
+from cellwright.profiles.profile import Profile
 from cellwright.runs.review.fresh_computation import compute_fresh
 from cellwright.runs.review.question_words import QuestionWords, question_words
 from cellwright.runs.review.units import unit_in_name, unit_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile
+from cellwright.profiles.profile import ColumnProfile
 from cellwright.runs.review.units import unit_of
 
 _AGGREGATES: Final = (

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
-from cellwright.analyst.data_search import host_path
 from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
+from cellwright.profiles.data_search import host_path
 from cellwright.sandbox.linux.descriptors import opened
 from cellwright.sandbox.spec import DataMount
 

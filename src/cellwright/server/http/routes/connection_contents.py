@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 import anyio.to_thread
 from fastapi import Query
 
-from cellwright.analyst.data_search import natural
 from cellwright.app.api_documents import load_api_documents
 from cellwright.data.api_operations import ApiDocument, ApiOperation, BadApiDocument
 from cellwright.data.broker_client import BrokerClient
@@ -17,6 +16,7 @@ from cellwright.data.exchanges.api_rules import ApiRules, stand_in_header
 from cellwright.data.file_paths import plain_path
 from cellwright.data.messages import Asker, FileEntry, FileList, ListFiles, StatFile
 from cellwright.errors import CellwrightError, UserError
+from cellwright.profiles.data_search import natural
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiRouter, Resources
 from cellwright.server.http.routes.connections import ConnectionName, broker_of, find_named

@@ -16,7 +16,6 @@ import anyio
 import anyio.to_thread
 from fastapi import Query
 
-from cellwright.analyst.data_search import project_files
 from cellwright.app.profiling import remote_data
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.connections import DataConnection, connections_at
@@ -27,6 +26,7 @@ from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.journal.names import RunId, run_id
 from cellwright.notebook.files import read
+from cellwright.profiles.data_search import project_files
 from cellwright.runs.goal.extraction_order import ExtractionOrder, read_order
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal

@@ -7,14 +7,14 @@ from typing import Annotated, Final
 import anyio
 from fastapi import Query
 
-from cellwright.analyst import profile_view
-from cellwright.analyst.profile import ColumnProfile, TableProfile, one_line
 from cellwright.app.profiling import ConnectionQuery, profile_connection, profile_remote
 from cellwright.data.connections import require_way
 from cellwright.data.file_paths import plain_path
 from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.kernel.profiler import ProfileLimits
+from cellwright.profiles import profile_view
+from cellwright.profiles.profile import ColumnProfile, TableProfile, one_line
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellwright.analyst.profile import Kind, Meaning, Severity
+from cellwright.profiles.profile import Kind, Meaning, Severity
 from cellwright.server.http.schemas.model import ResponseModel
 
 

@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from cellwright.analyst import profile_view
-from cellwright.analyst.file_differences import difference_lines
-from cellwright.analyst.file_groups import FileGroup, RankedGroups, key_joins, rank_groups
-from cellwright.analyst.folder_text import FEW_FILES, folder_tree
-from cellwright.analyst.profile import (
+from cellwright.notebook.prompt_summary import clip, estimate_tokens
+from cellwright.notebook.source_text import literal
+from cellwright.profiles import profile_view
+from cellwright.profiles.file_differences import difference_lines
+from cellwright.profiles.file_groups import FileGroup, RankedGroups, key_joins, rank_groups
+from cellwright.profiles.folder_text import FEW_FILES, folder_tree
+from cellwright.profiles.profile import (
     ColumnProfile,
     Join,
     PairJoin,
@@ -24,9 +26,7 @@ from cellwright.analyst.profile import (
     TableProfile,
     spoken,
 )
-from cellwright.analyst.read_lines import digits_code, parsed_dates, read_line, reading_line
-from cellwright.notebook.prompt_summary import clip, estimate_tokens
-from cellwright.notebook.source_text import literal
+from cellwright.profiles.read_lines import digits_code, parsed_dates, read_line, reading_line
 
 _FEW_ODDITIES: Final = 5
 _MANY_ODDITIES: Final = 24

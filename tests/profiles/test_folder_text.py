@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.analyst.file_groups import rank_groups
-from cellwright.analyst.folder_text import folder_tree, kind_of, split_common
-from cellwright.analyst.profile import FileShape, Profile, ReadOptions, ShapeColumn, SkippedFile
 from cellwright.notebook.prompt_summary import estimate_tokens
+from cellwright.profiles.file_groups import rank_groups
+from cellwright.profiles.folder_text import folder_tree, kind_of, split_common
+from cellwright.profiles.profile import FileShape, Profile, ReadOptions, ShapeColumn, SkippedFile
 
 STATES = ("Alabama", "Alaska", "Idaho", "Iowa", "New York", "Ohio", "Texas", "Utah", "Vermont", "Wyoming")
 

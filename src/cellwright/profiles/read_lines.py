@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from cellwright.analyst.profile import ColumnProfile, Format, ReadOptions, TableProfile, is_remote
 from cellwright.notebook.source_text import literal, sql_name
+from cellwright.profiles.profile import ColumnProfile, Format, ReadOptions, TableProfile, is_remote
 
 _FEW_NAMES: Final = 40
 _FEW_OPTIONS: Final = 8

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from cellwright.analyst.profile import (
+from cellwright.profiles.profile import (
     FileShape,
     Join,
     PairJoin,

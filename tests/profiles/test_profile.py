@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from cellwright.analyst.profile import (
+from cellwright.errors import Unavailable
+from cellwright.profiles.profile import (
     Oddity,
     Profile,
     SkippedFile,
@@ -16,8 +17,7 @@ from cellwright.analyst.profile import (
     with_paths,
     with_remarks,
 )
-from cellwright.errors import Unavailable
-from tests.analyst.profiles import a_category, a_measure, a_table, two_tables
+from tests.profiles.made import a_category, a_measure, a_table, two_tables
 
 
 def test_an_honest_profile_comes_through_as_it_is() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cellwright.analyst.profile import (
+from cellwright.profiles.profile import (
     ColumnProfile,
     Conversion,
     Join,

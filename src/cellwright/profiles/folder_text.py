@@ -9,11 +9,11 @@ from itertools import groupby, takewhile
 from pathlib import PurePosixPath
 from typing import Final
 
-from cellwright.analyst.data_search import natural
-from cellwright.analyst.file_groups import RankedGroups
-from cellwright.analyst.profile import Profile, spoken
-from cellwright.analyst.profile_view import many, shown
 from cellwright.notebook.prompt_summary import estimate_tokens
+from cellwright.profiles.data_search import natural
+from cellwright.profiles.file_groups import RankedGroups
+from cellwright.profiles.profile import Profile, spoken
+from cellwright.profiles.profile_view import many, shown
 
 FEW_FILES: Final = 3
 """So many need no tree: each is told by itself."""

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from cellwright.analyst.profile import (
+from cellwright.notebook.prompt_summary import estimate_tokens
+from cellwright.profiles.profile import (
     ColumnProfile,
     Conversion,
     FileShape,
@@ -28,11 +29,10 @@ from cellwright.analyst.profile import (
     profile_json,
     read_profile,
 )
-from cellwright.analyst.profile_text import profile_text
-from cellwright.analyst.profile_view import bars, by_severity, column_cells, figure, head_words, share, size_words
-from cellwright.analyst.read_lines import read_line
-from cellwright.notebook.prompt_summary import estimate_tokens
-from tests.analyst.profiles import a_category, a_measure, a_table, two_tables
+from cellwright.profiles.profile_text import profile_text
+from cellwright.profiles.profile_view import bars, by_severity, column_cells, figure, head_words, share, size_words
+from cellwright.profiles.read_lines import read_line
+from tests.profiles.made import a_category, a_measure, a_table, two_tables
 
 
 def test_a_profile_says_how_to_read_what_is_in_it_and_what_is_wrong_with_it() -> None:

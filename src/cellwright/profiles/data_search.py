@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from cellwright.analyst.profile import SkippedFile
 from cellwright.data.files import DataFile, is_data_file
 from cellwright.errors import UserError
+from cellwright.profiles.profile import SkippedFile
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import DataMount

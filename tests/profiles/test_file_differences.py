@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.analyst.profile import ProfileRequest, read_profile
-from cellwright.analyst.profile_text import profile_text
+from cellwright.profiles.profile import ProfileRequest, read_profile
+from cellwright.profiles.profile_text import profile_text
 from cellwright_guest.profiling.main import answer
 
 

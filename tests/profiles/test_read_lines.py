@@ -12,9 +12,9 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from cellwright.analyst.profile import Profile, ProfileRequest, TableProfile, read_profile
-from cellwright.analyst.profile_text import profile_text
-from cellwright.analyst.read_lines import digits_code, read_line
+from cellwright.profiles.profile import Profile, ProfileRequest, TableProfile, read_profile
+from cellwright.profiles.profile_text import profile_text
+from cellwright.profiles.read_lines import digits_code, read_line
 from cellwright_guest.profiling.main import answer
 
 NAMES: dict[str, Any] = {"pd": pd, "json": json, "gzip": gzip, "pathlib": pathlib}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cellwright.analyst.foreign_keys import KeyPair, with_foreign_keys
-from cellwright.analyst.profile import ColumnProfile, Join, Profile, TableProfile
-from tests.analyst.profiles import a_table
+from cellwright.profiles.foreign_keys import KeyPair, with_foreign_keys
+from cellwright.profiles.profile import ColumnProfile, Join, Profile, TableProfile
+from tests.profiles.made import a_table
 
 PAIR = KeyPair(table="orders", column="buyer", target="people", target_column="id")
 

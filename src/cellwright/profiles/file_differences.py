@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from cellwright.analyst.file_groups import FileGroup
-from cellwright.analyst.profile import TableProfile
-from cellwright.analyst.profile_view import many, shared_words, shown
-from cellwright.analyst.read_lines import read_line, reading_line
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.file_groups import FileGroup
+from cellwright.profiles.profile import TableProfile
+from cellwright.profiles.profile_view import many, shared_words, shown
+from cellwright.profiles.read_lines import read_line, reading_line
 
 _MOST_LINES: Final = 8
 _FEW_NAMES: Final = 3

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from cellwright.analyst.profile import ColumnProfile, Join, Profile, TableProfile
 from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import ColumnProfile, Join, Profile, TableProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

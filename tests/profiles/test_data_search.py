@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.analyst.data_search import DataSelection, host_path, mounts, project_files, rebase, search
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
+from cellwright.profiles.data_search import DataSelection, host_path, mounts, project_files, rebase, search
 
 
 def write(folder: Path, *names: str, text: str = "a\n1\n") -> None:

@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.profile import (
+from cellwright.notebook.source_text import literal
+from cellwright.profiles.profile import (
     ColumnProfile,
     Join,
     Oddity,
@@ -20,7 +21,6 @@ from cellwright.analyst.profile import (
     Times,
     one_line,
 )
-from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _BAR_WIDTH: Final = 10
